@@ -1,0 +1,63 @@
+"""Differential privacy with certified accounting: what every release costs, and how little it reveals.
+
+The public names below are loaded on first use (PEP 562), so that `import discreet` stays as light as NumPy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from discreet.accounting import Cost, Filter, Odometer, calibrate
+    from discreet.errors import (
+        AdjacencyMismatch,
+        BudgetExceeded,
+        CertificateError,
+        DiscreetError,
+        DiscreetWarning,
+        InvalidArgument,
+        MissingExtra,
+        StorageError,
+        UnknownVersion,
+        WideBracket,
+    )
+
+    __version__: str
+
+__all__ = [
+    "AdjacencyMismatch",
+    "BudgetExceeded",
+    "CertificateError",
+    "Cost",
+    "DiscreetError",
+    "DiscreetWarning",
+    "Filter",
+    "InvalidArgument",
+    "MissingExtra",
+    "Odometer",
+    "StorageError",
+    "UnknownVersion",
+    "WideBracket",
+    "calibrate",
+]
+
+_ACCOUNTING = frozenset({"Cost", "Filter", "Odometer", "calibrate"})
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: object = version("discreet")
+    elif name in __all__:
+        room = "discreet.accounting" if name in _ACCOUNTING else "discreet.errors"
+        value = getattr(import_module(room), name)
+    else:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})
