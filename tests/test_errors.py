@@ -1,0 +1,122 @@
+"""The tree of exceptions: what each one is, what it says, and that it survives a process boundary."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import inspect
+import pickle
+import re
+
+import pytest
+
+from discreet import errors
+from discreet.errors import (
+    AdjacencyMismatch,
+    BudgetExceeded,
+    CertificateError,
+    DiscreetError,
+    DiscreetWarning,
+    InvalidArgument,
+    MissingExtra,
+    StorageError,
+    UnknownVersion,
+    WideBracket,
+)
+
+# One of each, with the words that its message must contain.
+EXAMPLES: list[tuple[Exception, list[str]]] = [
+    (DiscreetError("refused"), ["refused"]),
+    (InvalidArgument("epsilon", -1, "pass a number >= 0"), ["epsilon", "-1", "pass a number >= 0"]),
+    (AdjacencyMismatch("add-remove", "replace-one"), ["'add-remove'", "'replace-one'", "grouped(2)"]),
+    (
+        CertificateError("epsilon at delta = 0", limit="unbounded loss", advice="Ask for delta > 0."),
+        ["epsilon at delta = 0", "unbounded loss", "Ask for delta > 0."],
+    ),
+    (StorageError("no field 'kind'"), ["no field 'kind'"]),
+    (UnknownVersion(99, 1), ["99", "up to 1", "pip install -U discreet"]),
+    (
+        BudgetExceeded(requested=0.5, remaining=0.25, unit="epsilon"),
+        ["epsilon = 0.5", "epsilon = 0.25", "at most 0.25"],
+    ),
+    (MissingExtra("matplotlib", "plots"), ["matplotlib", "pip install 'discreet[plots]'"]),
+    (DiscreetWarning("beware"), ["beware"]),
+    (WideBracket("width 1e-3"), ["width 1e-3"]),
+]
+IDS = [type(example).__name__ for example, _ in EXAMPLES]
+
+
+def test_every_class_of_the_module_is_public_and_has_an_example() -> None:
+    defined = {
+        name
+        for name, value in vars(errors).items()
+        if inspect.isclass(value) and value.__module__ == errors.__name__ and not name.startswith("_")
+    }
+    assert defined == set(errors.__all__) == set(IDS)
+
+
+@pytest.mark.parametrize(("error", "words"), EXAMPLES, ids=IDS)
+def test_message_names_what_happened_the_values_and_what_to_do(error: Exception, words: list[str]) -> None:
+    for word in words:
+        assert word in str(error)
+
+
+@pytest.mark.parametrize(("error", "words"), EXAMPLES, ids=IDS)
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickling_keeps_class_message_and_fields(error: Exception, words: list[str], protocol: int) -> None:
+    again = pickle.loads(pickle.dumps(error, protocol))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)
+
+
+@pytest.mark.parametrize(("error", "words"), EXAMPLES, ids=IDS)
+def test_copying_keeps_class_message_and_fields(error: Exception, words: list[str]) -> None:
+    for again in (copy.copy(error), copy.deepcopy(error)):
+        assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+
+
+def test_fields_hold_the_values_that_were_passed() -> None:
+    assert vars(InvalidArgument("rate", 2, "pass less")) == {"argument": "rate", "value": 2, "advice": "pass less"}
+    assert vars(AdjacencyMismatch("a", "b")) == {"left": "a", "right": "b"}
+    assert vars(CertificateError("w", limit="l", advice="a")) == {"what": "w", "limit": "l", "advice": "a"}
+    assert vars(UnknownVersion(9, 1)) == {"found": 9, "known": 1}
+    assert vars(BudgetExceeded(requested=2.0, remaining=1.0, unit="rho")) == {
+        "requested": 2.0,
+        "remaining": 1.0,
+        "unit": "rho",
+    }
+    assert vars(MissingExtra("torch", "torch")) == {"package": "torch", "extra": "torch"}
+
+
+def test_errors_have_one_root_and_warnings_another() -> None:
+    for error, _ in EXAMPLES:
+        root = DiscreetWarning if isinstance(error, Warning) else DiscreetError
+        assert isinstance(error, root)
+    assert issubclass(DiscreetWarning, UserWarning)
+    assert not issubclass(DiscreetWarning, DiscreetError)
+
+
+def test_the_tree_drawn_in_the_docstring_is_the_tree() -> None:
+    drawn: dict[str, tuple[str | None, str | None]] = {}
+    path: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        match = re.match(r"    ((?:[│├└─ ]{4})*)([A-Z]\w+)\s*(?:\((?:also )?(\w+)\))?(?:\s|$)", line)
+        if match:
+            depth = len(match[1]) // 4
+            path = [*path[:depth], match[2]]
+            drawn[match[2]] = (path[-2] if depth else None, match[3])
+    assert set(drawn) == set(errors.__all__)
+    for name, (parent, builtin) in drawn.items():
+        if parent is not None:
+            assert issubclass(getattr(errors, name), getattr(errors, parent))
+        if builtin is not None:
+            assert issubclass(getattr(errors, name), getattr(builtins, builtin))
+
+
+def test_a_huge_value_is_shortened_in_the_message_and_kept_in_the_field() -> None:
+    value = "x" * 10_000
+    error = InvalidArgument("adjacency", value, "choose another")
+    assert len(str(error)) < 200
+    assert "..." in str(error)
+    assert error.value == value
