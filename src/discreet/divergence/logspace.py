@@ -49,8 +49,8 @@ def exp_minus(exponent: ArrayLike) -> Complexes:
     with negative real part; elsewhere, near the nontrivial zeros -1 - W_k(-1/e) = 2.09 +- 7.46i, ..., at most 4 ulp of
     |e^A| + |A|. Where e^A overflows the result is not finite.
 
-    >>> exp_minus(1e-9)
-    np.complex128(5.000000001666667e-19+0j)
+    >>> complex(exp_minus(1e-9))
+    (5.000000001666667e-19+0j)
     """
     a = np.asarray(exponent, dtype=np.complex128)
     flat = a.reshape(-1)
@@ -111,8 +111,8 @@ def log1p_minus(value: ArrayLike) -> Reals:
 
         ln(1 + v) - v = -s (v - s^2 (2/3 + 2 s^2/5 + 2 s^4/7 + ...)).
 
-    >>> log1p_minus(1e-9)
-    np.float64(-4.999999996666667e-19)
+    >>> float(log1p_minus(1e-9))
+    -4.999999996666666e-19
     """
     v = np.asarray(value, dtype=np.float64)
     flat = v.reshape(-1)
@@ -149,8 +149,8 @@ def _log1p_minus_series(v: Reals) -> Reals:
 def log1mexp(exponent: ArrayLike) -> Reals:
     """ln(1 - e^x) for x <= 0, to 4 ulp: -inf at 0, 0 at -inf, NaN for x > 0.
 
-    >>> log1mexp(-1e-300)
-    np.float64(-690.7755278982137)
+    >>> round(float(log1mexp(-1e-300)), 9)
+    -690.775527898
     """
     x = np.asarray(exponent, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -160,8 +160,8 @@ def log1mexp(exponent: ArrayLike) -> Reals:
 def log_diff_exp(larger: ArrayLike, smaller: ArrayLike) -> Reals:
     """ln(e^a - e^b) for a >= b, without leaving log space; -inf if a = b, NaN if a < b.
 
-    >>> log_diff_exp(-1000.0, -1001.0)
-    np.float64(-1000.4586751453871)
+    >>> round(float(log_diff_exp(-1000.0, -1001.0)), 9)
+    -1000.458675145
     """
     a, b = np.broadcast_arrays(np.asarray(larger, dtype=np.float64), np.asarray(smaller, dtype=np.float64))
     with np.errstate(invalid="ignore"):
@@ -180,8 +180,8 @@ def mills(x: ArrayLike) -> Reals:
 
     M(x) = sqrt(pi/2) erfcx(x / sqrt 2) = integral over s > 0 of e^{-xs - s^2/2}: positive, convex, decreasing.
 
-    >>> mills(0.0)
-    np.float64(1.2533141373155001)
+    >>> round(float(mills(0.0)), 12)
+    1.253314137316
     """
     return (_SQRT_HALF_PI * erfcx(_SQRT_HALF * np.asarray(x, dtype=np.float64)))[()]
 
@@ -189,7 +189,7 @@ def mills(x: ArrayLike) -> Reals:
 def mills_slope(x: ArrayLike) -> Reals:
     r"""-M'(x) = 1 - x M(x), the positive slope of Mills' ratio, to 1e-14 relative.
 
-    1 - x M(x) behaves like 1/x^2, so x >= 2 uses Laplace's continued fraction, free of cancellation:
+    1 - x M(x) behaves like 1/x^2, so x >= 4 uses Laplace's continued fraction, free of cancellation:
 
         1 - x M(x) = M(x) (1/M(x) - x),   1/M(x) - x = 1/(x + 2/(x + 3/(x + ...))).
 
@@ -197,7 +197,7 @@ def mills_slope(x: ArrayLike) -> Reals:
     """
     t = np.asarray(x, dtype=np.float64)
     ratio = np.asarray(mills(t))
-    far = t >= 2.0
+    far = t >= 4.0
     with np.errstate(over="ignore"):
         result = np.where(far, 0.0, 1.0 - t * ratio)
     if far.any():
@@ -222,7 +222,7 @@ def mills_drop(x: ArrayLike, width: ArrayLike) -> Reals:
     r"""M(x) - M(x + width) for width >= 0 and x + width >= 0, to 1e-14 relative also for a tiny width.
 
     Where the difference would cancel (M(x + width) > M(x)/2) it is the integral of `mills_slope` over the interval, by
-    16-point Gauss-Legendre: there the integrand is smooth on the scale of the interval.
+    12-point Gauss-Legendre: there the integrand is smooth on the scale of the interval.
     """
     a, w = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(width, dtype=np.float64))
     left = np.asarray(mills(a))
@@ -231,7 +231,7 @@ def mills_drop(x: ArrayLike, width: ArrayLike) -> Reals:
         result = np.asarray(left - right)
     close = right > 0.5 * left
     if close.any():
-        nodes, weights = _gauss_legendre(16)
+        nodes, weights = _gauss_legendre(12)
         slopes = mills_slope(a[close][:, None] + w[close][:, None] * nodes)
         result[close] = w[close] * (slopes @ weights)
     return result[()]
@@ -247,8 +247,8 @@ def log_interval_mass(lower: ArrayLike, upper: ArrayLike) -> Reals:
     or, where that cancels (d <= 1/2), Gauss-Legendre on the density itself. The mass is right to about
     1e-15 (1 + a^2) relative, from the rounding of a^2.
 
-    >>> log_interval_mass(38.0, 39.0)
-    np.float64(-726.5572160188)
+    >>> round(float(log_interval_mass(38.0, 39.0)), 9)
+    -726.557216019
     """
     a, b = np.broadcast_arrays(np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64))
     with np.errstate(invalid="ignore"):
