@@ -1,88 +1,61 @@
-"""Every citation such as [Mironov 2017, Prop. 7] has an entry in docs/references.bib, and every entry is cited.
-
-The key of a citation is the first author's surname and the year, in lower case and without spaces, hyphens and
-diacritics: [Dong et al. 2022, Thm 4] is dong2022, [Erdős and Rényi 1959] is erdos1959. Several citations in one
-pair of brackets are separated by semicolons.
-"""
+"""Every citation such as [Mironov 2017, Prop. 7] has an entry in docs/references.bib, and every entry is cited."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from pathlib import Path
 
 import pytest
 
+from bibliography import BIBLIOGRAPHY, Entry, citations, entries, key_of, linked
+
 ROOT = Path(__file__).resolve().parents[2]
-BIBLIOGRAPHY = ROOT / "docs" / "references.bib"
-BRACKETS = re.compile(r"\[([^\[\]]{4,300})\]")
-CITATION = re.compile(
-    r"^(?P<first>[^\W\d_][^\d,;&]*?)"  # the first author
-    r"(?:,? (?:et al\.|and|&) ?[^\d]*?|, [A-Z][^\d]*?)? "  # the others
-    r"(?P<year>(?:19|20)\d\d[a-z]?)(?:,.*)?$"  # the year, then anything after a comma
-)
-ENTRY = re.compile(r"^@(?P<kind>\w+)\{(?P<key>[^,\s]+),(?P<fields>.*?)^\}", re.MULTILINE | re.DOTALL)
-REQUIRED = ("author", "title", "year")
-
-
-def key_of(first_author: str, year: str) -> str:
-    """The bibliography key of a first author and a year."""
-    plain = unicodedata.normalize("NFKD", first_author)
-    return "".join(letter for letter in plain.lower() if "a" <= letter <= "z") + year
-
-
-def citations(text: str) -> set[str]:
-    """The keys of all citations in a text; line breaks and comment signs inside the brackets do not matter."""
-    joined = re.sub(r"\s*\n\s*(?:#\s*)?", " ", text)
-    keys = set()
-    for bracket in BRACKETS.finditer(joined):
-        for part in bracket[1].split(";"):
-            match = CITATION.match(part.strip())
-            if match and match["first"][0].isupper():
-                keys.add(key_of(match["first"], match["year"]))
-    return keys
+NOT_CITING = {Path(__file__).resolve(), ROOT / "docs" / "tooling" / "bibliography.py", ROOT / "CONTRIBUTING.md"}
 
 
 def cited() -> dict[str, list[str]]:
     """Every key cited in the repository, with the files that cite it."""
-    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     for folder in ("src", "tests", "benchmarks", "examples"):
         files += (ROOT / folder).rglob("*.py")
     found: dict[str, list[str]] = {}
-    for path in sorted(files):
-        if path != Path(__file__).resolve():
-            for key in citations(path.read_text(encoding="utf-8")):
-                found.setdefault(key, []).append(path.relative_to(ROOT).as_posix())
+    for path in sorted(set(files) - NOT_CITING):
+        for key in citations(path.read_text(encoding="utf-8")):
+            found.setdefault(key, []).append(path.relative_to(ROOT).as_posix())
     return found
 
 
-def entries() -> dict[str, str]:
-    """The fields of every entry of the bibliography, by key."""
-    found = list(ENTRY.finditer(BIBLIOGRAPHY.read_text(encoding="utf-8")))
-    keys = [match["key"] for match in found]
+@pytest.fixture(scope="module")
+def works() -> dict[str, Entry]:
+    """The entries of the bibliography, by key."""
+    found = entries(BIBLIOGRAPHY.read_text(encoding="utf-8"))
+    keys = [entry.key for entry in found]
     assert len(keys) == len(set(keys)), f"keys appear twice: {sorted({key for key in keys if keys.count(key) > 1})}"
-    return {match["key"]: match["fields"] for match in found}
+    return dict(zip(keys, found, strict=True))
 
 
-def test_every_citation_is_in_the_bibliography() -> None:
-    known = entries()
-    missing = {key: files for key, files in cited().items() if key not in known}
+def test_every_citation_is_in_the_bibliography(works: dict[str, Entry]) -> None:
+    missing = {key: files for key, files in cited().items() if key not in works}
     assert not missing, f"add to docs/references.bib: {missing}"
 
 
-def test_every_entry_of_the_bibliography_is_cited() -> None:
-    unused = sorted(set(entries()) - set(cited()))
+def test_every_entry_of_the_bibliography_is_cited(works: dict[str, Entry]) -> None:
+    unused = sorted(set(works) - set(cited()))
     assert not unused, f"cited nowhere: {unused}"
 
 
-def test_every_entry_is_complete_and_its_key_follows_from_author_and_year() -> None:
+def test_every_entry_is_read_and_written_in_plain_unicode(works: dict[str, Entry]) -> None:
     text = BIBLIOGRAPHY.read_text(encoding="utf-8")
-    assert len(entries()) == len(re.findall(r"^@", text, re.MULTILINE)), "an entry does not end with } on its own line"
-    for key, fields in entries().items():
-        values = dict(re.findall(r"^\s*(\w+)\s*=\s*\{(.*)\},?\s*$", fields, re.MULTILINE))
-        assert set(REQUIRED) <= set(values), f"{key} lacks {sorted(set(REQUIRED) - set(values))}"
-        surname = values["author"].split(" and ")[0].split(",")[0]
-        assert re.fullmatch(key_of(surname, values["year"]) + "[a-z]?", key), f"{key}: {surname} {values['year']}"
+    assert len(works) == len(re.findall(r"^@", text, re.MULTILINE)), "an entry does not end with } on a line of its own"
+    assert "\\" not in text, "write é, not an accent in TeX"
+
+
+def test_every_entry_is_complete_and_its_key_follows_from_author_and_year(works: dict[str, Entry]) -> None:
+    for key, entry in works.items():
+        missing = {"author", "title", "year"} - set(entry.fields)
+        assert not missing, f"{key} lacks {sorted(missing)}"
+        expected = key_of(entry.first_author, entry.fields["year"])
+        assert re.fullmatch(expected + "[a-z]?", key), f"the key {key} should be {expected}"
 
 
 @pytest.mark.parametrize(
@@ -106,3 +79,11 @@ def test_every_entry_is_complete_and_its_key_follows_from_author_and_year() -> N
 )
 def test_citations_are_recognised(text: str, keys: set[str]) -> None:
     assert citations(text) == keys
+
+
+def test_known_citations_become_links_and_nothing_else_does() -> None:
+    text = "<p>[Bun &amp; Steinke 2016; Dong et al.\n2022, Thm 4], [Nobody 2001], x[0, 1]</p>"
+    assert linked(text, {"bun2016", "dong2022"}, "../references/") == (
+        '<p>[<a href="../references/#bun2016">Bun &amp; Steinke 2016</a>; '
+        '<a href="../references/#dong2022">Dong et al.\n2022, Thm 4</a>], [Nobody 2001], x[0, 1]</p>'
+    )
