@@ -17,7 +17,7 @@ from discreet.errors import InvalidArgument
 
 Check = Callable[[str, object], float]
 CHECKS: list[Check] = [real, positive, nonnegative, probability, unit_fraction]
-NOT_NUMBERS = [None, True, False, "1", "", b"1", 1j, [1.0], (0.5,), {}, object(), np.array([0.5]), Decimal("0.5")]
+NOT_NUMBERS = [None, True, False, "1", "", b"1", 1j, [1.0], (0.5,), {}, float, np.array([0.5]), Decimal("0.5")]
 NOT_FINITE = [math.nan, math.inf, -math.inf, np.float64("nan"), np.float32("inf"), 10**400, -(10**400)]
 
 
