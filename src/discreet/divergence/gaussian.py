@@ -7,13 +7,16 @@ or infinite (disjoint ones). Profiles keep their relative accuracy down to 1e-30
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import erf, ndtr, ndtri
 
 from discreet.divergence.logspace import Reals, mills, mills_drop
 from discreet.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = [
     "hockey_stick_gaussian",
@@ -78,7 +81,7 @@ def hockey_stick_gaussian(epsilon: ArrayLike, *, mu: ArrayLike) -> Reals:
 
     [Dong et al. 2022, Cor. 2.13]. With a = epsilon/mu - mu/2 and Mills' ratio M this is
     density(a) (M(a) - M(a + mu)), which is how it is computed: relative error at most 1e-12 (typically 1e-14) wherever
-    delta >= 1e-300, for mu from 1e-5 to 1e3. For epsilon < 0, delta(epsilon) = 1 - e^epsilon + e^epsilon delta(-epsilon).
+    delta >= 1e-300, for mu from 1e-5 to 1e3. For epsilon < 0, it is 1 - e^epsilon + e^epsilon delta(-epsilon).
 
     >>> round(float(hockey_stick_gaussian(1.0, mu=1.0)), 12)
     0.126936737507

@@ -6,11 +6,15 @@ the same divergences. Arguments broadcast; the shift may be 0 or infinite.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import ArrayLike
 
 from discreet.divergence.logspace import Reals, exp_minus, log1mexp, log1p_minus
 from discreet.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = [
     "hockey_stick_laplace",
