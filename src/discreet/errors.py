@@ -1,0 +1,136 @@
+"""Every exception and warning that discreet raises.
+
+    DiscreetError
+    ├── InvalidArgument      (also ValueError)    one argument is outside its domain
+    ├── AdjacencyMismatch    (also ValueError)    costs under different neighbouring relations were combined
+    ├── CertificateError     (also ArithmeticError) no certified number exists for this reading
+    ├── StorageError         (also ValueError)    a stored description cannot be read
+    │   └── UnknownVersion                        it was written by a format this release does not know
+    ├── BudgetExceeded                            a filter or ledger refused a charge; nothing was spent
+    └── MissingExtra         (also ImportError)   an optional dependency is not installed
+
+    DiscreetWarning          (UserWarning)
+    └── WideBracket                               the bracket is valid but wider than was asked for
+
+A message has three parts: what happened, with which values, what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AdjacencyMismatch",
+    "BudgetExceeded",
+    "CertificateError",
+    "DiscreetError",
+    "DiscreetWarning",
+    "InvalidArgument",
+    "MissingExtra",
+    "StorageError",
+    "UnknownVersion",
+    "WideBracket",
+]
+
+
+class DiscreetError(Exception):
+    """Anything that discreet refuses or cannot do; catch this to catch all of it."""
+
+
+class InvalidArgument(DiscreetError, ValueError):
+    """One argument is outside its domain; says which, its value, and what to pass instead."""
+
+    def __init__(self, argument: str, value: object, advice: str) -> None:
+        self.argument, self.value, self.advice = argument, value, advice
+        super().__init__(f"{argument} = {_shown(value)} is not allowed: {advice}")
+
+    def __reduce__(self) -> tuple[type[InvalidArgument], tuple[str, object, str]]:
+        return type(self), (self.argument, self.value, self.advice)
+
+
+class AdjacencyMismatch(DiscreetError, ValueError):
+    """Costs under different neighbouring relations were combined."""
+
+    def __init__(self, left: str, right: str) -> None:
+        self.left, self.right = left, right
+        super().__init__(
+            f"a cost under '{left}' adjacency cannot be combined with one under '{right}': their numbers protect "
+            f"against different changes of the data. State both under the same adjacency. An 'add-remove' cost c "
+            f"covers 'replace-one' as c.grouped(2).with_adjacency('replace-one'); the other direction does not hold."
+        )
+
+    def __reduce__(self) -> tuple[type[AdjacencyMismatch], tuple[str, str]]:
+        return type(self), (self.left, self.right)
+
+
+class CertificateError(DiscreetError, ArithmeticError):
+    """No certified number exists for this reading; names the input that is in the way."""
+
+    def __init__(self, what: str, *, limit: str, advice: str) -> None:
+        self.what, self.limit, self.advice = what, limit, advice
+        super().__init__(f"{what} cannot be certified because of {limit}. {advice}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _certificate_error, (self.what, self.limit, self.advice)
+
+
+def _certificate_error(what: str, limit: str, advice: str) -> CertificateError:
+    return CertificateError(what, limit=limit, advice=advice)
+
+
+class StorageError(DiscreetError, ValueError):
+    """A stored description is malformed; says where and what was expected."""
+
+
+class UnknownVersion(StorageError):
+    """A stored description was written by a format that this release does not know."""
+
+    def __init__(self, found: object, known: int) -> None:
+        self.found, self.known = found, known
+        super().__init__(
+            f"this description has format version {_shown(found)} and this release of discreet reads versions up to "
+            f"{known}. Upgrade discreet (pip install -U discreet) or write the description again with this release."
+        )
+
+    def __reduce__(self) -> tuple[type[UnknownVersion], tuple[object, int]]:
+        return type(self), (self.found, self.known)
+
+
+class BudgetExceeded(DiscreetError):
+    """A filter or ledger refused a charge; nothing was computed and nothing was charged."""
+
+    def __init__(self, *, requested: float, remaining: float, unit: str) -> None:
+        self.requested, self.remaining, self.unit = requested, remaining, unit
+        super().__init__(
+            f"this release needs {unit} = {requested:.6g} and only {unit} = {remaining:.6g} is left; nothing was "
+            f"charged. Ask for a release that costs at most {remaining:.6g}, or stop here."
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _budget_exceeded, (self.requested, self.remaining, self.unit)
+
+
+def _budget_exceeded(requested: float, remaining: float, unit: str) -> BudgetExceeded:
+    return BudgetExceeded(requested=requested, remaining=remaining, unit=unit)
+
+
+class MissingExtra(DiscreetError, ImportError):
+    """An optional dependency is not installed; says which extra brings it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        self.package, self.extra = package, extra
+        super().__init__(f"this needs {package}, which is not installed: run pip install 'discreet[{extra}]'.")
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
+        return type(self), (self.package, self.extra)
+
+
+class DiscreetWarning(UserWarning):
+    """Anything that discreet warns about."""
+
+
+class WideBracket(DiscreetWarning):
+    """The bracket is certified but wider than was asked for; the message says how wide and why."""
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
