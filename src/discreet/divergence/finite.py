@@ -58,7 +58,9 @@ def log_ratio(p: Reals, q: Reals) -> Reals:
     r"""ln(p/q) cell by cell, accurate also where p and q nearly agree; +-inf where one is zero, NaN where both are."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         near = np.log1p((p - q) / q)
-        far = np.log(p) - np.log(q)
+        quotient = p / q
+        ordinary = (quotient > 1e-300) & (quotient < 1e300)
+        far = np.where(ordinary, np.log(quotient), np.log(p) - np.log(q))
     return np.where((p > 0.5 * q) & (p < 2.0 * q), near, far)
 
 
