@@ -27,7 +27,7 @@ __all__ = ["Comparison", "Verdict", "compare"]
 Interval: TypeAlias = tuple[float, float]
 
 _SMOOTH_GRID = np.concatenate(
-    [np.geomspace(1e-300, 1e-3, 600), np.linspace(1e-3, 0.999, 1500), 1.0 - np.geomspace(1e-15, 1e-3, 100)]
+    [np.geomspace(1e-300, 1e-3, 600), np.linspace(1e-3, 0.999, 1500), 1.0 - np.geomspace(1e-12, 1e-3, 100)]
 )
 
 
@@ -56,7 +56,7 @@ def compare(first: TradeOff, second: TradeOff, *, tolerance: float = 1e-11) -> C
     r"""Which of two trade-off curves reveals more, with the intervals of false alarm that show it.
 
     Two piecewise-linear curves are compared exactly, vertex by vertex. If one is smooth the curves are compared on a
-    grid that is logarithmic at both ends (from 1e-300 on the left, 1e-15 on the right) and crossings are bisected;
+    grid that is logarithmic at both ends (from 1e-300 on the left, 1e-12 on the right) and crossings are bisected;
     curves that cross twice within one step of it would be missed. Differences count if they exceed `tolerance` times
     the smaller of missed detection and power, so that tiny tails are compared as strictly as the middle.
 
@@ -95,12 +95,16 @@ def compare(first: TradeOff, second: TradeOff, *, tolerance: float = 1e-11) -> C
 
 
 def _gap(first: TradeOff, second: TradeOff, alpha: Reals, tolerance: float) -> Reals:
-    """first - second at alpha, measured from the nearer end; zero within the tolerance."""
+    """first - second at alpha, measured from the nearer end; zero within the tolerance.
+
+    Near 1 the rounding of alpha itself moves a convex curve by 2^-53 |f'| <= 2^-53 f / (1 - alpha).
+    """
     powers, missed = [f.power(alpha) for f in (first, second)], [f(alpha) for f in (first, second)]
     left = np.maximum(*powers) < 0.5
     gap = np.where(left, powers[1] - powers[0], missed[0] - missed[1])
-    scale = np.where(left, np.maximum(*powers), np.maximum(*missed))
-    return np.where(np.abs(gap) <= tolerance * scale, 0.0, gap)
+    rounding = 2.0**-50 / np.maximum(1.0 - alpha, 2.0**-53)
+    noise = np.where(left, tolerance * np.maximum(*powers), (tolerance + rounding) * np.maximum(*missed))
+    return np.where(np.abs(gap) <= noise, 0.0, gap)
 
 
 def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -117,6 +121,8 @@ def _edge(gap: Callable[[Reals], Reals], grid: Reals, gaps: Reals, *, index: int
     inside, outside = float(grid[index]), float(grid[beyond])
     if linear:  # both linear in between: touching or crossing at a point that is known exactly
         return inside + (outside - inside) * float(gaps[index] / (gaps[index] - gaps[beyond]))
+    if beyond in {0, grid.size - 1}:  # all curves that do not jump meet at the ends
+        return outside
     wanted = np.sign(gaps[index])
     for _ in range(60):
         middle = 0.5 * (inside + outside)

@@ -56,7 +56,7 @@ def from_guarantees(epsilons: Reals, deltas: Reals, reverse: Reals) -> Polyline:
         f(alpha) = max over i of 0, 1 - delta_i - e^{epsilon_i} alpha, e^{-epsilon_i} (1 - reverse_i - alpha)
 
     If the deltas are upper bounds of a true profile this is a lower bound of its trade-off curve, whatever the grid.
-    [Wasserman and Zhou 2010, Thm 2.4; Dong et al. 2022, Prop. 2.12]
+    [Wasserman and Zhou 2010; Dong et al. 2022, Prop. 2.12]
     """
     if epsilons.ndim != 1 or epsilons.size == 0 or not (epsilons >= 0).all():
         raise InvalidArgument("epsilons", epsilons, "pass a non-empty list of numbers >= 0")

@@ -118,7 +118,7 @@ def renyi(p: ArrayLike, q: ArrayLike, *, order: float) -> float:
 
         D_a(p||q) = ln( sum p^a q^{1-a} ) / (a - 1),   D_0 = -ln q(p > 0),  D_1 = KL,  D_inf = max ln(p/q),
 
-    non-decreasing in the order [van Erven and Harremoës 2014, Thm 3]. For p near q the logarithm is taken of one plus
+    non-decreasing in the order [Van Erven and Harremoës 2014, Thm 3]. For p near q the logarithm is taken of one plus
     second-order remainders, so that the result keeps its digits: with l = ln(p/q) and r(x) = e^x - 1 - x,
 
         sum p^a q^{1-a} - 1 = (a - 1) ( sum_{p>0} p (r(-l) + r((a-1) l)/(a-1)) + q(p=0) ).

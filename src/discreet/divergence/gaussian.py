@@ -166,7 +166,7 @@ def total_variation_gaussian(*, mu: ArrayLike) -> Reals:
 def tradeoff_gaussian(alpha: ArrayLike, *, mu: ArrayLike) -> Reals:
     r"""Smallest missed detection at false alarm alpha: G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu).
 
-    [Dong et al. 2022, eq. (6)]
+    [Dong et al. 2022, Sec. 2.2]
 
     >>> round(float(tradeoff_gaussian(0.05, mu=1.0)), 12)
     0.740488977159

@@ -1,4 +1,7 @@
-r"""Trade-off functions: the smallest missed detection at each false alarm, and everything that follows from it."""
+r"""Trade-off functions: the smallest missed detection at each false alarm, and everything that follows from it.
+
+Statements of [Dong et al. 2022] are numbered as in arXiv:1905.02383v3.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,7 @@ class TradeOff(Drawable):
 
             f(alpha) = max(0, 1 - delta - e^epsilon alpha, e^{-epsilon} (1 - delta - alpha))
 
-        [Wasserman and Zhou 2010, Thm 2.4; Dong et al. 2022, Prop. 2.5]
+        [Wasserman and Zhou 2010; Dong et al. 2022, Prop. 2.5]
 
         >>> round(float(TradeOff.from_guarantee(0.0, 0.1)(0.5)), 12)
         0.4
