@@ -87,8 +87,8 @@ def hockey_stick(p: ArrayLike, q: ArrayLike, *, epsilon: ArrayLike) -> Reals:
     levels = np.asarray(epsilon, dtype=np.float64)
     if np.isnan(levels).any():
         raise InvalidArgument("epsilon", epsilon, "pass real numbers, not NaN")
-    # e^epsilon overflows before e^epsilon q does: apply half of it twice. Past 1500 no positive double q survives.
-    half = np.exp(0.5 * np.minimum(levels, 1500.0))[..., None]
+    # e^epsilon overflows before e^epsilon q does: apply half of it twice. Past 1400 no positive double q survives.
+    half = np.exp(0.5 * np.minimum(levels, 1400.0))[..., None]
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.where(second == 0, 0.0, (second * half) * half)
         return np.asarray(np.maximum(first - scaled, 0.0).sum(axis=-1))[()]
@@ -129,28 +129,38 @@ def renyi(p: ArrayLike, q: ArrayLike, *, order: float) -> float:
     first, second = finite_pair(p, q)
     if order != math.inf:
         order = nonnegative("order", order)
-    both = (first > 0) & (second > 0)
     if order == 0:
-        return max(0.0, -math.log(min(1.0, math.fsum(second[first > 0])))) if both.any() else math.inf
-    if not both.any() or (order >= 1 and (first[second == 0] > 0).any()):
+        support = math.fsum(second[first > 0])
+        return -math.log(support) if 0 < support < 1 else (math.inf if support == 0 else 0.0)
+    if not ((first > 0) & (second > 0)).any() or (order >= 1 and (first[second == 0] > 0).any()):
         return math.inf
-    if order < 0.5:  # D_a(p||q) = a/(1-a) D_{1-a}(q||p)
-        return order / (1.0 - order) * renyi(second, first, order=1.0 - order)
-    masses, loss = first[both], log_ratio(first[both], second[both])
     if order == math.inf:
-        return max(0.0, float(loss.max()))
-    remainder = math.fsum(entropy_terms(masses, second[both], loss)) + math.fsum(second[first == 0])
+        return max(0.0, float(log_ratio(first, second)[first > 0].max()))
     if order == 1:
-        return max(0.0, remainder)
-    excess = order - 1.0
+        return _entropy(first, second)
+    # the sum is the same for order a of (p, q) and 1 - a of (q, p), whose excess over one, -a, is exact
+    log_sum = _log_sum(second, first, -order) if order < 0.5 else _log_sum(first, second, order - 1.0)
+    return max(0.0, log_sum / (order - 1.0))
+
+
+def _entropy(p: Reals, q: Reals) -> float:
+    """KL divergence, leaving out the cells with q = 0 < p."""
+    both = (p > 0) & (q > 0)
+    loss = log_ratio(p[both], q[both])
+    return math.fsum(entropy_terms(p[both], q[both], loss)) + math.fsum(q[p == 0])
+
+
+def _log_sum(p: Reals, q: Reals, excess: float) -> float:
+    """ln of the sum of p^{1 + excess} q^{-excess}, for excess >= -1/2 and not 0."""
+    both = (p > 0) & (q > 0)
+    masses, loss = p[both], log_ratio(p[both], q[both])
     with np.errstate(over="ignore", invalid="ignore"):
         growth = masses * exp_minus(excess * loss).real
     if np.isfinite(growth).all():
-        remainder += math.fsum(growth) / excess
-        remainder -= order / excess * math.fsum(first[second == 0])
-        if -0.5 < excess * remainder < 1.0:
-            return max(0.0, math.log1p(excess * remainder) / excess)
-    return max(0.0, float(logsumexp(np.log(masses) + excess * loss)) / excess)
+        change = excess * _entropy(p, q) + math.fsum(growth) - (1.0 + excess) * math.fsum(p[q == 0])
+        if -0.5 < change < 1.0:
+            return math.log1p(change)
+    return float(logsumexp(np.log(masses) + excess * loss))
 
 
 def f_divergence(

@@ -81,28 +81,28 @@ def renyi_laplace(order: ArrayLike, *, shift: ArrayLike) -> Reals:
     if not (a >= 0).all():
         raise InvalidArgument("order", order, "pass orders >= 0 (infinity allowed)")
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        # D_a(P||Q) = a/(1-a) D_{1-a}(Q||P) brings the orders below 1/2 above it
+        # (a - 1) D_a is the same for the orders a and 1 - a; the excess of the latter over one, -a, is exact
         low = a < 0.5
-        high = np.where(low, 1.0 - a, a)
-        result = np.where(high < 0.75, _renyi_middle(high, s), _renyi_outer(high, s))
-        result = np.where(low, a / (1.0 - a) * result, result)
+        high, excess = np.where(low, 1.0 - a, a), np.where(low, -a, a - 1.0)
+        log_sum = np.where(high < 0.75, _log_sum_middle(high, s), _log_sum_outer(high, excess, s))
+        result = log_sum / (a - 1.0)
     result = np.where(a == 1, exp_minus(-np.where(np.isinf(s), 0.0, s)).real, result)
     result = np.where(np.isinf(a), s, result)
     result = np.where(np.isinf(s), np.inf, result)
     return np.where((s == 0) | (a == 0), 0.0, result)[()]
 
 
-def _renyi_outer(a: Reals, s: Reals) -> Reals:
-    """For orders >= 3/4 except 1 and infinity: no cancelling terms, and no overflow for large (a - 1) s."""
-    excess = (a - 1.0) * s
-    remainder = a * exp_minus(excess).real + (a - 1.0) * exp_minus(-a * s).real
+def _log_sum_outer(a: Reals, excess: Reals, s: Reals) -> Reals:
+    """(a - 1) D_a for a = 1 + excess >= 3/4: no cancelling terms, and no overflow for large (a - 1) s."""
+    rise = excess * s
+    remainder = a * exp_minus(rise).real + excess * exp_minus(-a * s).real
     near = np.log1p(remainder / (2.0 * a - 1.0))
-    far = excess + np.log1p((1.0 - a) / (2.0 * a - 1.0)) + np.log1p((a - 1.0) / a * np.exp(-(2.0 * a - 1.0) * s))
-    return np.asarray(np.where(np.abs(excess) < 1.0, near, far) / (a - 1.0))
+    far = rise + np.log1p(-excess / (2.0 * a - 1.0)) + np.log1p(excess / a * np.exp(-(2.0 * a - 1.0) * s))
+    return np.where(np.abs(rise) < 1.0, near, far)
 
 
-def _renyi_middle(a: Reals, s: Reals) -> Reals:
-    """For orders in [1/2, 3/4)."""
+def _log_sum_middle(a: Reals, s: Reals) -> Reals:
+    """(a - 1) D_a for a in [1/2, 3/4)."""
     half = 0.5 * s
     w = (2.0 * a - 1.0) * half
     versine = 2.0 * np.sinh(0.5 * w) ** 2
@@ -110,7 +110,7 @@ def _renyi_middle(a: Reals, s: Reals) -> Reals:
     near = log1p_minus(half) + np.log1p((versine + half * excess) / (1.0 + half))
     ratio = np.where(w == 0, 1.0, -np.expm1(-2.0 * w) / np.where(w == 0, 1.0, 2.0 * w))
     far = w - half + np.log(0.5 * (1.0 + np.exp(-2.0 * w)) + half * ratio)
-    return np.asarray(np.where(s < 2.0, near, far) / (a - 1.0))
+    return np.where(s < 2.0, near, far)
 
 
 def kl_laplace(*, shift: ArrayLike) -> Reals:
