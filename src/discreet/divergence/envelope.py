@@ -37,17 +37,19 @@ class _Line(NamedTuple):
         return (self.delta - steeper.delta) / (math.exp(self.epsilon) * math.expm1(steeper.epsilon - self.epsilon))
 
 
-def default_epsilons(profile: Callable[[Reals], Reals], *, nodes: int = 512) -> Reals:
-    """Where to read a profile that falls from delta(0) to 0: a geometric grid, refined over the range that matters.
+def default_epsilons(*profiles: Callable[[Reals], Reals], nodes: int = 512) -> Reals:
+    """Where to read profiles: a geometric grid, refined over the range in which they fall.
 
-    Any grid gives a certified curve; a good one gives a tight curve. Up to the first epsilon at which delta <= 1e-12
-    the grid is uniform, beyond it geometric.
+    Any grid gives a certified curve; a good one gives a tight curve. Up to the epsilon from which on no delta falls by
+    more than 1e-12 the grid is uniform, beyond it geometric.
     """
     coarse = np.concatenate([[0.0], np.geomspace(1e-6, _LARGEST_EPSILON, 96)])
-    deltas = np.asarray(profile(coarse), dtype=np.float64)
-    small = np.nonzero(deltas <= 1e-12)[0]
-    end = coarse[small[0]] if small.size else coarse[-1]
-    return np.unique(np.concatenate([coarse, np.linspace(0.0, end, nodes)]))
+    ends = []
+    for profile in profiles:
+        deltas = np.broadcast_to(np.asarray(profile(coarse), dtype=np.float64), coarse.shape)
+        falling = np.nonzero(deltas > deltas[-1] + 1e-12)[0]
+        ends.append(coarse[min(falling[-1] + 1, coarse.size - 1)] if falling.size else 0.0)
+    return np.unique(np.concatenate([coarse, np.linspace(0.0, max(ends), nodes)]))
 
 
 def from_guarantees(epsilons: Reals, deltas: Reals, reverse: Reals) -> Polyline:
@@ -112,11 +114,17 @@ def _junction(ours: list[_Line], theirs: list[_Line]) -> tuple[float, float]:
             theirs.pop(0)
         else:
             return alpha, beta
-    if ours:
-        return (1.0 - ours[0].delta) / math.exp(ours[0].epsilon), 0.0
-    if theirs:
-        return 0.0, (1.0 - theirs[0].delta) / math.exp(theirs[0].epsilon)
-    return 0.0, 0.0
+    return (_reach(ours), 0.0) if ours else (0.0, _reach(theirs))
+
+
+def _reach(chain: list[_Line]) -> float:
+    """Where a chain that meets no other comes down to zero; removes the lines that are active nowhere before."""
+    while chain:
+        end = (1.0 - chain[0].delta) * math.exp(-chain[0].epsilon)
+        if len(chain) == 1 or end > chain[0].crossing(chain[1]):
+            return end
+        chain.pop(0)
+    return 0.0
 
 
 def _crossing(left: _Line, right: _Line) -> float:

@@ -119,8 +119,8 @@ class Polyline:
 
     def delta(self, epsilon: Reals) -> Reals:
         """Hockey-stick divergence of (p, q): the sum of max(0, p - e^epsilon q)."""
-        levels = epsilon - self.slack * (1.0 + np.abs(epsilon)) if self.slack else epsilon
-        counts = np.searchsorted(-self.loss, -levels, side="left")
+        levels = epsilon - self.slack * (1.0 + np.minimum(np.abs(epsilon), 1e6))
+        counts = np.searchsorted(-self.loss, -levels, side="right")
         result = np.empty(levels.shape)
         for index in np.ndindex(levels.shape):
             k = int(counts[index])
