@@ -39,6 +39,16 @@ def test_hockey_stick_is_right_to_1e_12_down_to_1e_300(mu: float, a: float, sign
         assert abs(mp.mpf(float(hockey_stick_gaussian(epsilon, mu=mu))) - true) <= 1e-12 * true
 
 
+@pytest.mark.parametrize("mu", [1e-5, 0.37, 1.0, 31.7, 1000.0])
+def test_deep_tails_do_not_inherit_the_rounding_of_their_thresholds(mu: float) -> None:
+    # the density at a = 37 turns a relative error r of a into 1369 r: thresholds are carried in twice the precision
+    with mp.workdps(60):
+        for a in (30.1, 34.7, 36.3, 36.9):
+            epsilon = mu * a + mu * mu / 2
+            true = exact(epsilon, mu)
+            assert abs(mp.mpf(float(hockey_stick_gaussian(epsilon, mu=mu))) - true) <= 1e-14 * true
+
+
 @given(mu=MUS, epsilon=st.floats(0, 30) | st.floats(-300, 1).map(lambda x: 10.0**x))
 def test_hockey_stick_at_ordinary_epsilons(mu: float, epsilon: float) -> None:
     with mp.workdps(400 if epsilon < 1e-10 else 60):
