@@ -1,0 +1,5 @@
+"""What releases cost: the `Cost` algebra, the accountants that read it, calibration and filters."""
+
+from discreet.accounting.cost import ADJACENCIES, Cost
+
+__all__ = ["ADJACENCIES", "Cost"]

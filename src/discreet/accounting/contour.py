@@ -1,0 +1,411 @@
+r"""The contour accountant: delta(epsilon) as an integral along a vertical line, with an a-posteriori certificate.
+
+For a composition with K(z) = sum_i k_i ln E e^{z L_i} (finite losses; infinite ones are added at the end) and D(x) =
+E (1 - e^{x-L})_+,
+
+    D(eps) = 1/(2 pi) int e^{K(t+iy) - eps (t+iy)} / ((t+iy)(t+1+iy)) dy          for every t > 0,
+
+and its trapezoid rule with step h = 2 pi / period satisfies, by Poisson summation,
+
+    sum_h = sum_m e^{t m period} D(eps + m period),    m over all integers.
+
+Every term is non-negative: the rule overestimates, by an *aliasing* part that Chernoff's inequality bounds,
+D(x) <= e^{K(s) - s x} s^s / (1+s)^{s+1} for s >= 0. If all losses lie on a lattice of spacing g the same holds with
+1/(z(z+1)) replaced by its lattice form and |y| <= pi/g: a finite sum, exact apart from aliasing, atoms or not.
+Otherwise the line is cut at Y and |E_Q w^b| beyond is bounded by `Pair.log_decay`; for laws with atoms that bound does
+not fall, the certificate fails, and another accountant must be asked. Saddle points choose t [Alghamdi et al. 2023];
+the certificate does not depend on that choice.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.accounting.pair import ROUNDING, Direction, Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from discreet.accounting.pair import Complexes, Reals
+
+__all__ = ["Line", "Unreachable", "line_for_delta", "line_for_epsilon", "log_chernoff", "period_for", "saddle"]
+
+Composition = "Sequence[tuple[Pair, int]]"
+
+_GOAL = math.log(1e-12)
+"""ln of the share of delta that aliasing and truncation may take."""
+
+_MOST_NODES = 400_000
+_MOST_WORK = 3e6
+
+
+class Unreachable(Exception):
+    """No certificate on a line of affordable length; the message says what is in the way."""
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The integrand sampled on Re z = t, and everything needed to bound D at any epsilon from it."""
+
+    t: float
+    height: Reals
+    log_value: Complexes
+    log_error: Reals
+    period: float
+    aliases: tuple[tuple[float, float], ...]
+    """(s, upper bound of K(s)) pairs for Chernoff bounds; s = 0 stands for D <= 1."""
+    log_cut: float
+    """ln of a bound of (1/pi) int_Y^inf |e^K| / y^2 dy; -inf on a lattice."""
+    origin: float
+    step: float
+    """Lattice of the sum of losses; step 0 when there is none."""
+    start: float = 0.0
+    """An epsilon near the saddle, where Newton's method begins."""
+    blur: float = 0.0
+    """By how much the total loss may be off its lattice."""
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Certified lower and upper value of D(epsilon)."""
+        if not self.blur:
+            return self._enclosure(epsilon)
+        return self._enclosure(epsilon + self.blur)[0], self._enclosure(epsilon - self.blur)[1]
+
+    def _enclosure(self, epsilon: float) -> tuple[float, float]:
+        value, error, _ = self._sum(epsilon)
+        cut = math.exp(min(700.0, self.log_cut - self.t * epsilon)) * (1 + 1e-9)
+        upper = value + error + cut
+        lower = value - error - cut - self.alias(epsilon)
+        return max(0.0, lower * (1 - 4 * ROUNDING)), min(1.0, upper * (1 + 4 * ROUNDING))
+
+    def slope(self, epsilon: float) -> tuple[float, float]:
+        """D(epsilon) and its derivative, without a certificate (for Newton's method)."""
+        value, _, derivative = self._sum(epsilon)
+        return value, derivative
+
+    def _kernel(self, epsilon: float) -> tuple[Complexes, Complexes, float]:
+        """Kernel, its derivative in epsilon (both apart from the factor e^{-eps z}), and the point x it refers to."""
+        z = self.t + 1j * self.height
+        if self.step == 0:
+            kernel = 1 / (z * (z + 1))
+            return kernel, -z * kernel, epsilon
+        first = self.origin + self.step * math.ceil((epsilon - self.origin) / self.step)
+        above = -1 / np.expm1(-z * self.step)
+        below = math.exp(epsilon - first) * (-1 / np.expm1(-(z + 1) * self.step))
+        return self.step * (above - below), -self.step * below, first
+
+    def _sum(self, epsilon: float) -> tuple[float, float, float]:
+        kernel, change, point = self._kernel(epsilon)
+        top = float(self.log_value[0].real) - self.t * point
+        phase = self.log_value - self.log_value[0].real - 1j * self.height * point
+        terms = np.exp(phase)
+        weight = np.full(len(terms), 2.0)
+        weight[0] = 1.0
+        if self.step and len(terms) > 1 and math.isclose(float(self.height[-1]) * self.step, math.pi, rel_tol=1e-9):
+            weight[-1] = 1.0
+        scale = math.exp(min(top, 600.0)) / self.period
+        value = float((weight * terms * kernel).real.sum()) * scale
+        derivative = float((weight * terms * change).real.sum()) * scale
+        size = np.abs(terms) * np.abs(kernel) * weight
+        if self.step:
+            # the two halves of the lattice kernel are rounded separately before they are subtracted
+            size = size + np.abs(terms) * weight * 2 * np.abs(change)
+        rounding = 16 * ROUNDING * (4.0 + np.abs(self.log_value) + self.height * abs(point) + abs(top))
+        error = float((size * np.expm1(self.log_error + rounding)).sum()) * scale
+        return value, error + abs(value) * 64 * ROUNDING, derivative
+
+    def alias(self, epsilon: float) -> float:
+        """Bound of sum over m != 0 of e^{t m period} D(epsilon + m period)."""
+        right = left = math.inf
+        for s, log_mean in self.aliases:
+            log_bound = log_mean - s * epsilon + log_chernoff(s)
+            gap = abs(s - self.t) * self.period
+            if gap == 0:
+                continue
+            bound = math.exp(min(700.0, log_bound - gap)) / -math.expm1(-gap)
+            if s > self.t:
+                right = min(right, bound)
+            else:
+                left = min(left, bound)
+        return (right + left) * (1 + 1e-9)
+
+    def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]:
+        """(lower, upper) for the epsilon with D(epsilon) between the two deltas, found by Newton and then checked.
+
+        Returns 0 for the upper end when D(0) is certified to be small enough.
+        """
+        if self.bounds(0.0)[1] <= low_delta:
+            return 0.0, 0.0
+        guess = self._newton(0.5 * (low_delta + high_delta))
+        return self._certify(guess, high_delta, side=-1), self._certify(guess, low_delta, side=+1)
+
+    def _newton(self, delta: float) -> float:
+        """Newton on ln D, which is concave and decreasing around the saddle."""
+        epsilon = self.start
+        for _ in range(60):
+            value, slope = self.slope(epsilon)
+            if not (value > 0 and slope < 0):
+                epsilon = max(epsilon - 1.0 / self.t, epsilon * 0.5)
+                continue
+            move = math.log(value / delta) * value / -slope
+            move = max(-4.0 / self.t, min(4.0 / self.t, move))
+            epsilon += move
+            if abs(move) <= 1e-15 * max(abs(epsilon), 1e-12):
+                break
+        return epsilon
+
+    def _certify(self, guess: float, delta: float, *, side: int) -> float:
+        """The point nearest the guess, on the given side, at which the bounds prove the claim."""
+        value, slope = self.slope(guess)
+        error = self.bounds(guess)
+        width = max(abs(error[1] - delta), abs(delta - error[0]))
+        step = max(1.05 * width / max(-slope, 1e-300), 1e-16 * abs(guess), 1e-300)
+        for _ in range(200):
+            candidate = guess + side * step
+            if candidate <= 0:
+                candidate = 0.0
+            lower, upper = self.bounds(candidate)
+            if side > 0 and upper <= delta:
+                return candidate
+            if side < 0 and (candidate == 0.0 or lower >= delta):
+                return candidate
+            step *= 1.5
+        raise Unreachable("the certified error of the contour integral is larger than delta")
+
+
+def log_chernoff(s: float) -> float:
+    """ln of sup over L of e^{-sL} (1 - e^{-L})_+, which is s^s / (1+s)^{s+1}."""
+    return 0.0 if s == 0 else s * math.log(s) - (s + 1) * math.log1p(s)
+
+
+def line_for_epsilon(pairs: Sequence[tuple[Pair, int]], direction: Direction, epsilon: float) -> Line:
+    """A line suited to reading D at this epsilon."""
+    t, _, log_delta, variance = saddle(pairs, direction, epsilon=epsilon)
+    return _line(pairs, direction, t=t, epsilon=epsilon, log_delta=log_delta, variance=variance)
+
+
+def line_for_delta(pairs: Sequence[tuple[Pair, int]], direction: Direction, delta: float, hint: float = 0.0) -> Line:
+    """A line suited to finding the epsilon with D(epsilon) = delta."""
+    t, epsilon, log_delta, variance = saddle(pairs, direction, delta=delta, hint=hint)
+    if epsilon <= 0:
+        return line_for_epsilon(pairs, direction, 0.0)
+    return _line(pairs, direction, t=t, epsilon=epsilon, log_delta=log_delta, variance=variance)
+
+
+def _cumulants(pairs: Sequence[tuple[Pair, int]], direction: Direction, t: float) -> tuple[float, float, float]:
+    """K, K' and K'' at real t (approximate)."""
+    forward = direction is Direction.FORWARD
+    total = np.zeros(3)
+    for pair, count in pairs:
+        value, first, second = pair.cumulants(t + 1 if forward else -t)
+        total += count * np.array([value, first if forward else -first, second])
+    return float(total[0]), float(total[1]), float(total[2])
+
+
+def saddle(
+    pairs: Sequence[tuple[Pair, int]],
+    direction: Direction,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    hint: float = 0.0,
+) -> tuple[float, float, float, float]:
+    """t near the saddle of K(z) - eps z - ln z(z+1), with epsilon, ln delta and the curvature there (approximate)."""
+
+    def probe(log_t: float) -> tuple[float, float, float, float]:
+        t = math.exp(log_t)
+        value, first, second = _cumulants(pairs, direction, t)
+        eps = first - 1 / t - 1 / (1 + t)
+        curvature = second + 1 / t**2 + 1 / (1 + t) ** 2
+        used = eps if epsilon is None else epsilon
+        log_delta = value - used * t - math.log(t) - math.log1p(t) - 0.5 * math.log(2 * math.pi * curvature)
+        gap = (log_delta - math.log(delta)) if delta is not None else (used - eps)
+        return gap, used, log_delta, curvature
+
+    # gap falls with t in both uses: bracket by steps in ln t, then secant with bisection
+    here = math.log(hint) if hint > 0 else 0.0
+    state = probe(here)
+    low = high = here
+    low_gap = high_gap = state[0]
+    stride = 0.25 if hint > 0 else 1.0
+    while low_gap < 0 and low > -60 and state[1] >= 0:
+        high, high_gap = low, low_gap
+        low -= stride
+        stride = min(1.5, 1.5 * stride)
+        state = probe(low)
+        low_gap = state[0]
+    stride = 0.25 if hint > 0 else 1.0
+    while high_gap > 0 and high < 60:
+        low, low_gap = high, high_gap
+        high += stride
+        stride = min(1.5, 1.5 * stride)
+        state = probe(high)
+        high_gap = state[0]
+    if delta is not None and state[0] < 0 and state[1] < 0:  # even epsilon = 0 costs less than delta
+        return math.exp(here), -1.0, 0.0, 1.0
+    for _ in range(40):
+        if high - low < 0.08 or not (low_gap > 0 > high_gap):
+            break
+        share = low_gap / (low_gap - high_gap)
+        middle = low + min(0.9, max(0.1, share)) * (high - low)
+        state = probe(middle)
+        if abs(state[0]) < 0.3:
+            low = high = middle
+            break
+        if state[0] > 0:
+            low, low_gap = middle, state[0]
+        else:
+            high, high_gap = middle, state[0]
+    middle = 0.5 * (low + high)
+    if low != high:
+        state = probe(middle)
+    return math.exp(middle), state[1], min(state[2], 0.0), state[3]
+
+
+def _log_mean(pairs: Sequence[tuple[Pair, int]], direction: Direction, z: Complexes) -> tuple[Complexes, Reals]:
+    """K(z) and a bound of its absolute error."""
+    value = np.zeros(len(z), dtype=complex)
+    error = np.zeros(len(z))
+    powers = direction.power(z)
+    for pair, count in pairs:
+        part, bound = pair.log_power_mean(powers)
+        value += count * part
+        error += count * bound
+    return value, error + 4 * ROUNDING * len(pairs) * np.abs(value)
+
+
+def _line(
+    pairs: Sequence[tuple[Pair, int]],
+    direction: Direction,
+    *,
+    t: float,
+    epsilon: float,
+    log_delta: float,
+    variance: float,
+) -> Line:
+    if not all(pair.has_transform for pair, _ in pairs):
+        raise Unreachable("a part is known only by its distribution functions")
+    width = math.sqrt(variance)
+    goal = log_delta + _GOAL
+    period, aliases = period_for(pairs, direction, t=t, epsilon=epsilon, goal=goal, width=width)
+    lattice = common_lattice(pairs, direction)
+    blur = 0.0
+    if lattice is not None:
+        origin, step, blur = lattice
+        count = math.ceil(period / step)
+        if count > 2 * _MOST_NODES:
+            raise Unreachable(f"{count} lattice points would have to be summed")
+        period = count * step
+        height, log_cut = _lattice_heights(pairs, direction, t=t, step=step, count=count, goal=goal + t * epsilon)
+    else:
+        origin = step = 0.0
+        height, log_cut = _cut(pairs, direction, t=t, epsilon=epsilon, period=period, goal=goal, width=width)
+    power = float(direction.power(np.array([complex(t)]))[0].real)
+    work = len(height) * sum(pair.node_count((power, power), float(height[-1])) for pair, _ in pairs)
+    if work > _MOST_WORK:
+        raise Unreachable(f"{work:.1e} evaluations of the integrand would be needed")
+    log_value, log_error = _log_mean(pairs, direction, t + 1j * height)
+    log_error = log_error + blur * (t + height)
+    return Line(t, height, log_value, log_error, period, tuple(aliases), log_cut, origin, step, epsilon, blur)
+
+
+def _lattice_heights(
+    pairs: Sequence[tuple[Pair, int]], direction: Direction, *, t: float, step: float, count: int, goal: float
+) -> tuple[Reals, float]:
+    """The heights 2 pi n / period of one period, cut where the characteristic function is certified to be negligible."""
+    height = 2 * math.pi / (count * step) * np.arange(count // 2 + 1)
+    if count < 4096:
+        return height, -math.inf
+    power = float(direction.power(np.array([complex(t)]))[0].real)
+    reaches = height[-1] * 0.5 ** np.arange(1, 14)
+    log_bound = np.zeros(len(reaches))
+    for pair, times in pairs:
+        log_bound += times * pair.log_decay(power, reaches)
+    # the kernel is at most step (1/|1 - e^{-z step}| + 1/|1 - e^{-(z+1) step}|) <= pi / y there, count terms / period
+    log_cut = log_bound + np.log(2 * math.pi / reaches / step)
+    good = np.flatnonzero(log_cut <= goal)
+    if not len(good):
+        return height, -math.inf
+    index = int(good[-1])
+    return height[height <= reaches[index]], float(log_cut[index])
+
+
+def period_for(
+    pairs: Sequence[tuple[Pair, int]], direction: Direction, *, t: float, epsilon: float, goal: float, width: float
+) -> tuple[float, list[tuple[float, float]]]:
+    """A period for which Chernoff's inequality keeps ln of the aliasing below `goal`, and the bounds it rests on."""
+    strides = [k / width for k in (0.5, 1.0, 2.0, 4.0, 8.0, 14.0)]
+    others = [t + k for k in strides] + [t - k for k in strides if k < t]
+    means, errors = _log_mean(pairs, direction, np.array(others, dtype=complex))
+    aliases = [(s, float(v.real) + float(e)) for s, v, e in zip(others, means, errors, strict=True)]
+    aliases.append((0.0, 0.0))
+    right = min((v - s * epsilon + log_chernoff(s) - goal) / (s - t) for s, v in aliases if s > t)
+    left = min((v - s * epsilon + log_chernoff(s) - goal) / (t - s) for s, v in aliases if s < t)
+    return max(right, left, 4 * width, 1.0 / t), aliases
+
+
+def _cut(
+    pairs: Sequence[tuple[Pair, int]],
+    direction: Direction,
+    *,
+    t: float,
+    epsilon: float,
+    period: float,
+    goal: float,
+    width: float,
+) -> tuple[Reals, float]:
+    """Heights of the nodes and ln of a bound of what lies beyond the last one."""
+    spacing = 2 * math.pi / period
+    power = float(direction.power(np.array([complex(t)]))[0].real)
+    first = math.sqrt(2 * max(4.0, -_GOAL)) / width
+    reaches = first * 1.25 ** np.arange(-2, 30)
+    for block in np.array_split(reaches, 8):
+        nodes = sum(pair.node_count((power, power), float(block[0])) for pair, _ in pairs)
+        if float(block[0]) / spacing * nodes > _MOST_WORK:
+            break
+        log_bound = np.zeros(len(block))
+        for pair, count in pairs:
+            log_bound += count * pair.log_decay(power, block)
+        log_cut = log_bound - np.log(math.pi * block)
+        good = np.flatnonzero(log_cut - t * epsilon <= goal)
+        if len(good):
+            index = int(good[0])
+            count = math.ceil(float(block[index]) / spacing)
+            return spacing * np.arange(count + 1), float(log_cut[index])
+    raise Unreachable("the characteristic function does not fall fast enough (atoms, or few and far-spread losses)")
+
+
+def common_lattice(pairs: Sequence[tuple[Pair, int]], direction: Direction) -> tuple[float, float, float] | None:
+    """Origin and step of the lattice of the total loss, and by how much rounding may have moved losses off it.
+
+    Steps such as 0.1 and 0.25 share the lattice 0.05; the common step is found by Euclid's algorithm on floats.
+    """
+    lattices = [pair.lattice for pair, _ in pairs]
+    if any(lattice is None for lattice in lattices):
+        return None
+    steps = [lattice.step for lattice in lattices if lattice is not None]
+    step = steps[0]
+    for other in steps[1:]:
+        small, large = min(step, other), max(step, other)
+        while small > 1e-9 * max(steps):
+            small, large = abs(large - small * round(large / small)), small
+        step = large
+    if max(steps) / step > 1e6:
+        return None
+    step = min(steps) / round(min(steps) / step)
+    origin = blur = 0.0
+    for (pair, count), lattice in zip(pairs, lattices, strict=True):
+        assert lattice is not None
+        origin += count * lattice.origin
+        low, high = pair.span
+        extent = max(abs(low), abs(high)) if math.isfinite(low) and math.isfinite(high) else 80 * lattice.step
+        multiple = round(lattice.step / step)
+        drift = (high - low) / lattice.step * abs(lattice.step - multiple * step) if math.isfinite(high - low) else 0.0
+        if drift > 1e-9 * step:
+            return None
+        blur += count * (drift + 4 * ROUNDING * extent)
+    blur += 4 * ROUNDING * abs(origin)
+    return (origin if direction is Direction.FORWARD else -origin), step, blur

@@ -1,0 +1,344 @@
+"""`Cost`: what a release reveals about one person, as a small immutable description that adds up."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.accounting import leaves, storing
+from discreet.accounting.evaluate import Reading, delta_reading, epsilon_reading, renyi_total
+from discreet.accounting.leaves.own import leaf_from_pair, leaf_from_tradeoff
+from discreet.arguments import count, nonnegative, one_of, probability, real
+from discreet.errors import AdjacencyMismatch, InvalidArgument
+
+if TYPE_CHECKING:
+    from discreet.accounting.curves import Loss, Profile
+    from discreet.accounting.leaves.leaf import Leaf
+    from discreet.accounting.summary import Explanation, Summary
+    from discreet.divergence.tradeoff import TradeOff
+
+__all__ = ["ADJACENCIES", "Cost"]
+
+ADJACENCIES = ("add-remove", "replace-one")
+_SCHEMES = ("poisson",)
+
+
+@dataclass(frozen=True, repr=False)
+class Cost:
+    """The privacy cost of one or many releases: costs add with `+`, repeat with `*`, and are read in any notion.
+
+    >>> step = Cost.gaussian(noise_multiplier=1.1).sampled(rate=256 / 60_000)
+    >>> round((14_000 * step).epsilon(delta=1e-5), 6)
+    2.375838
+
+    Upper values are never below and lower values never above the true one, whatever the rounding, truncation and
+    discretisation on the way. A cost speaks about neighbouring data sets in the sense of its `adjacency`.
+    """
+
+    parts: tuple[tuple[Leaf, int], ...]
+    """Each leaf with how often it was used, in a canonical order."""
+
+    adjacency: str = "add-remove"
+
+    def __post_init__(self) -> None:
+        one_of("adjacency", self.adjacency, ADJACENCIES)
+        total: Counter[Leaf] = Counter()
+        for leaf, times in self.parts:
+            total[leaf] += times
+        ordered = sorted(((leaf, times) for leaf, times in total.items() if times), key=_canonical)
+        object.__setattr__(self, "parts", tuple(ordered))
+
+    # ------------------------------------------------------------------ making
+
+    @classmethod
+    def _leaf(cls, leaf: Leaf, adjacency: str) -> Cost:
+        return cls(((leaf, 1),), adjacency)
+
+    @classmethod
+    def zero(cls, *, adjacency: str = "add-remove") -> Cost:
+        """Nothing was released."""
+        return cls((), adjacency)
+
+    @classmethod
+    def gaussian(cls, noise_multiplier: float, *, adjacency: str = "add-remove") -> Cost:
+        """Gaussian noise with standard deviation noise_multiplier * (l2 sensitivity)."""
+        return cls._leaf(leaves.Gaussian(noise_multiplier), adjacency)
+
+    @classmethod
+    def laplace(cls, noise_multiplier: float, *, adjacency: str = "add-remove") -> Cost:
+        """Laplace noise with scale noise_multiplier * (l1 sensitivity); it is (1 / noise_multiplier)-DP."""
+        return cls._leaf(leaves.Laplace(noise_multiplier), adjacency)
+
+    @classmethod
+    def discrete_gaussian(
+        cls, noise_multiplier: float, *, sensitivity: int = 1, adjacency: str = "add-remove"
+    ) -> Cost:
+        """Integer Gaussian noise of scale noise_multiplier * sensitivity on one integer-valued query."""
+        return cls._leaf(leaves.DiscreteGaussian(noise_multiplier, sensitivity), adjacency)
+
+    @classmethod
+    def discrete_laplace(
+        cls, noise_multiplier: float, *, sensitivity: int = 1, adjacency: str = "add-remove"
+    ) -> Cost:
+        """Two-sided geometric noise of scale noise_multiplier * sensitivity on one integer-valued query."""
+        return cls._leaf(leaves.DiscreteLaplace(noise_multiplier, sensitivity), adjacency)
+
+    @classmethod
+    def staircase(cls, epsilon: float, *, gamma: float | None = None, adjacency: str = "add-remove") -> Cost:
+        """Staircase noise of pure level epsilon; gamma is the share of a step, 1/(1 + e^{epsilon/2}) by default."""
+        return cls._leaf(leaves.Staircase(epsilon, gamma), adjacency)
+
+    @classmethod
+    def randomized_response(cls, epsilon: float, *, options: int = 2, adjacency: str = "add-remove") -> Cost:
+        """Randomized response among `options` answers."""
+        return cls._leaf(leaves.RandomizedResponse(epsilon, options), adjacency)
+
+    @classmethod
+    def exponential_mechanism(cls, epsilon: float, *, adjacency: str = "add-remove") -> Cost:
+        """The exponential mechanism with weights e^{epsilon * score / (2 * sensitivity)}."""
+        return cls._leaf(leaves.ExponentialMechanism(epsilon), adjacency)
+
+    @classmethod
+    def pure(cls, epsilon: float, *, adjacency: str = "add-remove") -> Cost:
+        """Any epsilon-DP mechanism."""
+        return cls.zero(adjacency=adjacency) if _is_zero("epsilon", epsilon) else cls._leaf(leaves.Pure(epsilon), adjacency)
+
+    @classmethod
+    def approximate(cls, epsilon: float, delta: float, *, adjacency: str = "add-remove") -> Cost:
+        """Any (epsilon, delta)-DP mechanism."""
+        if probability("delta", delta) == 0:
+            return cls.pure(epsilon, adjacency=adjacency)
+        return cls._leaf(leaves.Approximate(epsilon, delta), adjacency)
+
+    @classmethod
+    def concentrated(cls, rho: float, *, adjacency: str = "add-remove") -> Cost:
+        """Any rho-zCDP mechanism."""
+        return cls.zero(adjacency=adjacency) if _is_zero("rho", rho) else cls._leaf(leaves.Concentrated(rho), adjacency)
+
+    @classmethod
+    def gaussian_dp(cls, mu: float, *, adjacency: str = "add-remove") -> Cost:
+        """Any mu-GDP mechanism."""
+        return cls.zero(adjacency=adjacency) if _is_zero("mu", mu) else cls._leaf(leaves.GaussianGuarantee(mu), adjacency)
+
+    @classmethod
+    def renyi(cls, curve: Mapping[float, float], *, adjacency: str = "add-remove") -> Cost:
+        """Any mechanism with Rényi divergence at most curve[order] at each of these orders."""
+        if not isinstance(curve, Mapping):
+            raise InvalidArgument("curve", curve, "pass a mapping {order: value} with orders > 1")
+        return cls._leaf(leaves.RenyiCurve(tuple(curve.items())), adjacency)
+
+    @classmethod
+    def from_pair(cls, P: object, Q: object, *, adjacency: str = "add-remove") -> Cost:  # noqa: N803 - as on paper
+        """Any mechanism dominated by (P, Q): two finite distributions, or two continuous ones.
+
+        Finite: mappings {outcome: probability} or sequences over the same outcomes. Continuous: objects with vectorised
+        `cdf`, `sf`, `logpdf` and `ppf` (a frozen SciPy distribution, say) and a monotone likelihood ratio.
+        """
+        return cls._leaf(leaf_from_pair(P, Q), adjacency)
+
+    @classmethod
+    def from_tradeoff(cls, f: TradeOff | Callable[[Any], Any], *, adjacency: str = "add-remove") -> Cost:
+        """Any f-DP mechanism, f a convex trade-off function of the false-alarm probability."""
+        return cls._leaf(leaf_from_tradeoff(f), adjacency)
+
+    # ---------------------------------------------------------------- algebra
+
+    def __add__(self, other: object) -> Cost:
+        if isinstance(other, int) and other == 0:  # so that sum(costs) works
+            return self
+        if not isinstance(other, Cost):
+            return NotImplemented
+        if self.adjacency != other.adjacency:
+            raise AdjacencyMismatch(self.adjacency, other.adjacency)
+        return Cost(self.parts + other.parts, self.adjacency)
+
+    __radd__ = __add__
+
+    def __mul__(self, times: object) -> Cost:
+        if isinstance(times, Cost):
+            return NotImplemented
+        number = count("count", times)
+        return Cost(tuple((leaf, number * k) for leaf, k in self.parts), self.adjacency)
+
+    __rmul__ = __mul__
+
+    def sampled(self, rate: float, *, scheme: str = "poisson") -> Cost:
+        """The same release on a Poisson sample: every record takes part independently with probability `rate`.
+
+        Applies to a single mechanism. Shuffled or fixed-size batches are not Poisson samples: their cost is larger.
+        """
+        one_of("scheme", scheme, _SCHEMES)
+        rate = probability("rate", rate)
+        if self.adjacency != "add-remove":
+            raise InvalidArgument(
+                "adjacency",
+                self.adjacency,
+                "Poisson sampling is analysed for 'add-remove'; the same pair is wrong for 'replace-one' "
+                "[Lebeda et al. 2024]",
+            )
+        if rate == 0 or not self.parts:
+            return Cost((), self.adjacency)
+        if rate == 1:
+            return self
+        if len(self.parts) > 1 or self.parts[0][1] > 1:
+            raise InvalidArgument(
+                "cost",
+                self,
+                "sampling applies to one mechanism; write n * cost.sampled(rate=...) if every release draws its own "
+                "sample",
+            )
+        return Cost(((self.parts[0][0].sampled(rate), 1),), self.adjacency)
+
+    def grouped(self, size: int) -> Cost:
+        """The same releases seen by a group of `size` people: neighbours differ in `size` records instead of one."""
+        size = count("size", size, least=1)
+        if size == 1:
+            return self
+        return Cost(tuple((leaf.grouped(size), times) for leaf, times in self.parts), self.adjacency)
+
+    def with_adjacency(self, adjacency: str) -> Cost:
+        """The same numbers under another neighbouring relation; only sound if you know that they hold there."""
+        return Cost(self.parts, one_of("adjacency", adjacency, ADJACENCIES))
+
+    # ---------------------------------------------------------------- reading
+
+    def epsilon(self, delta: float, *, method: str = "auto") -> float:
+        """The smallest epsilon such that the releases are (epsilon, delta)-DP: a certified upper bound."""
+        return self._epsilon(delta, method).upper
+
+    def delta(self, epsilon: float, *, method: str = "auto") -> float:
+        """The smallest delta such that the releases are (epsilon, delta)-DP: a certified upper bound."""
+        return self._delta(epsilon, method).upper
+
+    def bounds(
+        self, *, delta: float | None = None, epsilon: float | None = None, method: str = "auto"
+    ) -> tuple[float, float]:
+        """Certified (lower, upper) of epsilon at a delta, or of delta at an epsilon."""
+        reading = self._reading(delta, epsilon, method)
+        return reading.lower, reading.upper
+
+    def _reading(self, delta: float | None, epsilon: float | None, method: str = "auto") -> Reading:
+        if (delta is None) == (epsilon is None):
+            raise InvalidArgument("delta, epsilon", (delta, epsilon), "pass exactly one of delta= and epsilon=")
+        return self._epsilon(delta, method) if delta is not None else self._delta(epsilon, method)
+
+    def _epsilon(self, delta: object, method: str) -> Reading:
+        value = probability("delta", delta)
+        return Reading(0.0, 0.0, "exact", "delta = 1 allows everything") if value == 1 else epsilon_reading(self.parts, value, method)
+
+    def _delta(self, epsilon: object, method: str) -> Reading:
+        return delta_reading(self.parts, nonnegative("epsilon", epsilon), method)
+
+    def estimate(self, *, delta: float | None = None, epsilon: float | None = None) -> float:
+        """A central-limit *estimate*: may be too small, for orientation and comparison only."""
+        from discreet.accounting.estimate import estimate
+
+        return estimate(self.parts, delta=delta, epsilon=epsilon)
+
+    def rdp(self, order: float) -> float:
+        """Certified upper bound of the Rényi divergence of this order (> 1)."""
+        order = real("order", order, advice="pass an order > 1")
+        if order <= 1:
+            raise InvalidArgument("order", order, "pass an order > 1")
+        return renyi_total(self.parts, order)
+
+    def zcdp(self) -> float:
+        """The smallest rho for which rho-zCDP is known to hold; infinite if none."""
+        return _sum((leaf.zcdp(), times) for leaf, times in self.parts)
+
+    def pure_epsilon(self) -> float:
+        """The smallest epsilon for which epsilon-DP holds: the sum of the largest losses; infinite if none."""
+        return _sum((leaf.pure_epsilon(), times) for leaf, times in self.parts)
+
+    def gdp(self) -> float:
+        """The smallest mu for which mu-GDP is known to hold part by part; infinite if none."""
+        return math.sqrt(_sum((leaf.gdp() ** 2, times) for leaf, times in self.parts)) * (1 + 1e-15)
+
+    def advantage(self) -> float:
+        """Certified upper bound of a membership attacker's advantage, max(detection - false alarm) = delta(0)."""
+        return self.delta(0.0)
+
+    def profile(self) -> Profile:
+        """The privacy profile epsilon -> delta, callable and plottable."""
+        from discreet.accounting.curves import Profile
+
+        return Profile(self)
+
+    def tradeoff(self) -> TradeOff:
+        """A trade-off curve certainly below the true one: callable, plottable, comparable."""
+        from discreet.accounting.curves import tradeoff_of
+
+        return tradeoff_of(self)
+
+    def loss(self) -> Loss:
+        """The distribution of the privacy loss, discretised from above: for plots and tail probabilities."""
+        from discreet.accounting.curves import Loss
+
+        return Loss.of(self)
+
+    def explain(self, *, delta: float | None = None, epsilon: float | None = None) -> Explanation:
+        """Which accountant is used for this reading, why, and how wide its certificate is, in words."""
+        from discreet.accounting.summary import explain
+
+        if delta is None and epsilon is None:
+            delta = 1e-6
+        return explain(self, self._reading(delta, epsilon), delta=delta, epsilon=epsilon)
+
+    def summary(self, delta: float = 1e-6) -> Summary:
+        """The same cost in every notion: pure, (epsilon, delta), zCDP, GDP, advantage, attackers' odds."""
+        from discreet.accounting.summary import summarise
+
+        return summarise(self, probability("delta", delta))
+
+    # ---------------------------------------------------------------- storing
+
+    def to_dict(self) -> dict[str, Any]:
+        """A lossless, versioned description made of JSON values."""
+        return storing.to_dict(self.parts, self.adjacency)
+
+    @classmethod
+    def from_dict(cls, description: Mapping[str, Any]) -> Cost:
+        """The cost described by `to_dict`; refuses unknown versions and malformed input."""
+        parts, adjacency = storing.from_dict(description)
+        return cls(parts, one_of("adjacency", adjacency, ADJACENCIES))
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return storing.to_json(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Cost:
+        """The cost described by `to_json`."""
+        return cls.from_dict(storing.from_json(text))
+
+    # ---------------------------------------------------------------- showing
+
+    def __repr__(self) -> str:
+        inside = " + ".join(
+            leaf.describe() if times == 1 else f"{times} * {leaf.describe()}" for leaf, times in self.parts
+        )
+        suffix = "" if self.adjacency == "add-remove" else f", adjacency='{self.adjacency}'"
+        return f"Cost({inside or 'zero'}{suffix})"
+
+    def _repr_html_(self) -> str:
+        from discreet.accounting.summary import html
+
+        return html(self)
+
+
+def _canonical(part: tuple[Leaf, int]) -> tuple[str, str]:
+    leaf, _ = part
+    return leaf.kind, repr(leaf)
+
+
+def _is_zero(name: str, value: object) -> bool:
+    return nonnegative(name, value) == 0
+
+
+def _sum(terms: Any) -> float:
+    """A sum of value * times, rounded up; infinite if any value is."""
+    values = [value * times for value, times in terms]
+    return math.inf if any(value == math.inf for value in values) else math.fsum(values) * (1 + 4e-16)

@@ -1,0 +1,310 @@
+"""Reads a composition: picks the best valid accountant for each direction and keeps both ends certified.
+
+The order of preference is by tightness, then speed:
+
+1. `gaussian_dp`: only Gaussian parts, closed form;
+2. `exact`: one mechanism used once;
+3. `contour`: the certified contour integral (exact lattice sum where all losses share a lattice);
+4. `grid`: discretised loss distributions with tilted FFT, where the contour has no certificate;
+5. `renyi`: as soon as one part is known only by a Rényi curve.
+
+Each direction is composed separately to the end; the larger one counts.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from discreet.accounting import classic, gaussian_dp, renyi
+from discreet.accounting.contour import Unreachable, line_for_delta, line_for_epsilon
+from discreet.accounting.exact import SingleLoss
+from discreet.accounting.grid import grid_for_delta, grid_for_epsilon
+from discreet.accounting.leaves.leaf import Leaf
+from discreet.accounting.leaves.guarantees import Approximate
+from discreet.accounting.pair import Direction, Pair, total_infinite
+from discreet.accounting.pairs.gaussian import GaussianPair
+from discreet.arguments import one_of
+from discreet.errors import CertificateError, InvalidArgument, WideBracket
+
+__all__ = ["METHODS", "Reading", "delta_reading", "epsilon_reading", "renyi_total"]
+
+METHODS = ("auto", "exact", "gaussian_dp", "contour", "grid", "renyi", "concentrated", "classic", "advanced")
+"""What `method=` accepts."""
+
+_WIDE = 1e-6
+
+Parts = Sequence[tuple[Leaf, int]]
+Pairs = list[tuple[Pair, int]]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A certified bracket and where it comes from."""
+
+    lower: float
+    upper: float
+    method: str
+    reason: str
+    direction: str = ""
+
+    @property
+    def width(self) -> float:
+        """Relative width of the bracket."""
+        if self.upper == self.lower:
+            return 0.0
+        return (self.upper - self.lower) / self.upper if self.upper < math.inf else math.inf
+
+
+class _Source(Protocol):
+    def bounds(self, epsilon: float) -> tuple[float, float]: ...
+
+    def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]: ...
+
+
+def delta_reading(parts: Parts, epsilon: float, method: str = "auto") -> Reading:
+    """Certified bounds of the smallest delta at this epsilon >= 0."""
+    return _read(parts, method, epsilon=epsilon)
+
+
+def epsilon_reading(parts: Parts, delta: float, method: str = "auto") -> Reading:
+    """Certified bounds of the smallest epsilon >= 0 at this delta."""
+    return _read(parts, method, delta=delta)
+
+
+def _read(parts: Parts, method: str, *, epsilon: float | None = None, delta: float | None = None) -> Reading:
+    method = one_of("method", method, METHODS)
+    if not parts:
+        return Reading(0.0, 0.0, "exact", "nothing was released")
+    if method in ("renyi", "concentrated", "classic", "advanced"):
+        return _guarantee_only(parts, method, epsilon, delta)
+    uppers, lowers = _pairs(parts, lambda leaf: leaf.pair()), _pairs(parts, lambda leaf: leaf.witness())
+    if uppers is None:
+        if method != "auto":
+            raise InvalidArgument("method", method, "a part is known only by a Rényi curve; use 'auto' or 'renyi'")
+        upper = _guarantee_only(parts, "renyi", epsilon, delta)
+        lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
+        return Reading(min(lower, upper.upper), upper.upper, upper.method, upper.reason)
+    tight = lowers is not None and all(a[0] is b[0] or a[0] == b[0] for a, b in zip(uppers, lowers, strict=True))
+    reading = _numeric(uppers, method, epsilon, delta)
+    if not tight:
+        lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
+        reading = Reading(min(lower, reading.upper), reading.upper, reading.method, reading.reason, reading.direction)
+    elif reading.width > _WIDE:
+        what = "epsilon" if epsilon is None else "delta"
+        if not (reading.upper <= 1e-12 or reading.upper - reading.lower < 1e-300):
+            warnings.warn(
+                f"the certified bracket of {what} is [{reading.lower:.9g}, {reading.upper:.9g}], wider than a relative "
+                f"{_WIDE:g}: {reading.reason}. Both ends are valid; group equal mechanisms to get a tighter one.",
+                WideBracket,
+                stacklevel=4,
+            )
+    return reading
+
+
+def _pairs(parts: Parts, which: Callable[[Leaf], Pair | None]) -> Pairs | None:
+    """The pairs of all parts, all Gaussian ones merged into one; None if some part has none."""
+    found: Pairs = []
+    square = 0.0
+    for leaf, count in parts:
+        pair = which(leaf)
+        if pair is None:
+            return None
+        if isinstance(pair, GaussianPair):
+            square += count * pair.mu**2
+        else:
+            found.append((pair, count))
+    if square > 0:
+        found.append((GaussianPair(math.sqrt(square)), 1))
+    return found
+
+
+def _numeric(pairs: Pairs, method: str, epsilon: float | None, delta: float | None) -> Reading:
+    """The bracket over all directions in which some part can leak."""
+    if all(isinstance(pair, GaussianPair) for pair, _ in pairs) and method in ("auto", "gaussian_dp", "exact"):
+        return _gaussian(pairs[0][0], epsilon, delta)
+    if method == "gaussian_dp":
+        raise InvalidArgument("method", method, "this composition has parts that are not Gaussian; use 'auto'")
+    directions = [Direction.FORWARD]
+    if not all(pair.symmetric for pair, _ in pairs):
+        directions.append(Direction.BACKWARD)
+    readings = [_direction(pairs, direction, method, epsilon, delta) for direction in directions]
+    best = max(readings, key=lambda reading: reading.upper)
+    return Reading(
+        max(reading.lower for reading in readings), best.upper, best.method, best.reason, best.direction
+    )
+
+
+def _gaussian(pair: Pair, epsilon: float | None, delta: float | None) -> Reading:
+    assert isinstance(pair, GaussianPair)
+    slack = 4e-16
+    low, high = pair.mu * (1 - slack), pair.mu * (1 + slack)
+    reason = f"Gaussian noise composes to Gaussian noise: mu = {pair.mu:.6g}, closed form"
+    if epsilon is not None:
+        return Reading(
+            gaussian_dp.delta_bounds(low, epsilon)[0], gaussian_dp.delta_bounds(high, epsilon)[1], "gaussian_dp", reason
+        )
+    assert delta is not None
+    if delta == 0:
+        return Reading(math.inf, math.inf, "gaussian_dp", "Gaussian noise has unbounded losses: delta = 0 needs epsilon = inf")
+    return Reading(
+        gaussian_dp.epsilon_bounds(low, delta)[0], gaussian_dp.epsilon_bounds(high, delta)[1], "gaussian_dp", reason
+    )
+
+
+def _direction(
+    pairs: Pairs, direction: Direction, method: str, epsilon: float | None, delta: float | None
+) -> Reading:
+    """The bracket in one direction: infinite losses first, then the finite ones."""
+    lost_low, lost_high = total_infinite(pairs, direction)
+    name = direction.value
+    if delta is not None:
+        top = _largest_loss(pairs, direction)
+        if delta < lost_low:
+            return Reading(math.inf, math.inf, "exact", f"with probability {lost_low:.3g} the loss is infinite", name)
+        room_low, room_high = delta - lost_high, delta - lost_low
+        if room_low <= 0:
+            if lost_high == 0 and top < math.inf:
+                return Reading(top * (1 - 1e-13), top * (1 + 1e-13), "exact", "the largest possible loss", name)
+            upper = top * (1 + 1e-13)
+            return Reading(0.0 if room_high > 0 else upper * (1 - 2e-13), upper, "exact", "the largest possible loss", name)
+        source, used, reason = _source(pairs, direction, method, delta=0.5 * (room_low + room_high))
+        low, high = source.epsilon_bounds(room_low, room_high)
+        return Reading(min(low, top), min(high, top * (1 + 1e-13)), used, reason, name)
+    assert epsilon is not None
+    if epsilon >= _largest_loss(pairs, direction) * (1 + 1e-13):
+        return Reading(lost_low, lost_high, "exact", "no finite loss exceeds this epsilon", name)
+    source, used, reason = _source(pairs, direction, method, epsilon=epsilon)
+    low, high = source.bounds(epsilon)
+    return Reading(min(1.0, lost_low + low * (1 - 1e-15)), min(1.0, (lost_high + high) * (1 + 1e-15)), used, reason, name)
+
+
+def _largest_loss(pairs: Pairs, direction: Direction) -> float:
+    """The largest finite total loss."""
+    total = 0.0
+    for pair, count in pairs:
+        low, high = pair.span
+        total += count * (high if direction is Direction.FORWARD else -low)
+    return max(total, 0.0)
+
+
+def _source(
+    pairs: Pairs, direction: Direction, method: str, *, epsilon: float | None = None, delta: float | None = None
+) -> tuple[_Source, str, str]:
+    """The first accountant in order of preference that has a certificate."""
+    if method in ("auto", "exact") and len(pairs) == 1 and pairs[0][1] == 1:
+        return SingleLoss(pairs[0][0], direction), "exact", "one mechanism used once, closed form"
+    if method == "exact":
+        raise InvalidArgument("method", method, "only one mechanism used once, or Gaussians, have a closed form")
+    obstacle = ""
+    if method in ("auto", "contour"):
+        try:
+            if delta is not None:
+                line = line_for_delta(pairs, direction, delta)
+                line.epsilon_bounds(delta, delta)
+            else:
+                assert epsilon is not None
+                line = line_for_epsilon(pairs, direction, epsilon)
+            kind = "exact sum over the lattice of losses" if line.step else "contour integral through the saddle point"
+            return line, "contour", f"{kind}, {len(line.height)} nodes at Re z = {line.t:.4g}"
+        except Unreachable as error:
+            obstacle = str(error)
+            if method == "contour":
+                raise CertificateError(
+                    "the contour integral", limit=obstacle, advice="Use method='auto' or method='grid'."
+                ) from None
+    try:
+        if delta is not None:
+            grid = grid_for_delta(pairs, direction, delta)
+            grid.epsilon_bounds(delta, delta)
+        else:
+            assert epsilon is not None
+            grid = grid_for_epsilon(pairs, direction, epsilon)
+    except Unreachable as error:
+        raise CertificateError(
+            "this composition",
+            limit=str(error),
+            advice="Split it into parts, or give a Rényi curve of the part that has the widest losses.",
+        ) from None
+    points = round(grid.upper.line.period / grid.upper.line.step)
+    reason = f"tilted FFT over {points} points, step {grid.upper.line.step:.3g}"
+    return grid, "grid", reason + (f" (no contour: {obstacle})" if obstacle else "")
+
+
+def renyi_total(parts: Parts, order: float) -> float:
+    """Upper bound of the Rényi divergence of the composition at this order: the worse of the two directions."""
+    common, by_direction = 0.0, {Direction.FORWARD: 0.0, Direction.BACKWARD: 0.0}
+    from discreet.accounting.leaves.leaf import rdp_of
+
+    for leaf, count in parts:
+        pair = leaf.pair()
+        if pair is None or type(leaf).rdp is not Leaf.rdp:
+            common += count * leaf.rdp(order)
+            continue
+        for direction in by_direction:
+            if pair.symmetric and direction is Direction.BACKWARD:
+                by_direction[direction] += count * rdp_of(pair, order, Direction.FORWARD)
+            else:
+                by_direction[direction] += count * rdp_of(pair, order, direction)
+    return (common + max(by_direction.values())) * (1 + 1e-15)
+
+
+def _guarantee_only(parts: Parts, method: str, epsilon: float | None, delta: float | None) -> Reading:
+    """Upper bounds from a guarantee of the whole: Rényi, zCDP, or boxes."""
+    if method in ("renyi", "concentrated"):
+        if method == "concentrated":
+            rho = math.fsum(count * leaf.zcdp() for leaf, count in parts)
+
+            def curve(order: float) -> float:
+                return order * rho
+        else:
+
+            def curve(order: float) -> float:
+                try:
+                    return renyi_total(parts, order)
+                except (OverflowError, Unreachable):
+                    return math.inf  # too far out to be computed; leaving an order out is on the safe side
+
+        reason = "Rényi divergences add up; converted at the best real order"
+        if epsilon is not None:
+            return Reading(0.0, renyi.delta(curve, epsilon), method, reason)
+        assert delta is not None
+        if delta == 0:
+            top = math.fsum(count * leaf.pure_epsilon() for leaf, count in parts)
+            return Reading(0.0, top, method, "the sum of the largest losses")
+        return Reading(0.0, renyi.epsilon(curve, delta), method, reason)
+    boxes = [_box(leaf) for leaf, _ in parts]
+    counts = [count for _, count in parts]
+    epsilons, deltas = [box[0] for box in boxes], [box[1] for box in boxes]
+    if method == "classic":
+        total_epsilon, total_delta = classic.basic(epsilons, deltas, counts=counts)
+        reason = "the sum of the parts' epsilons and deltas"
+        if epsilon is not None:
+            return Reading(0.0, total_delta if epsilon >= total_epsilon else 1.0, method, reason)
+        assert delta is not None
+        return Reading(0.0, total_epsilon if delta >= total_delta else math.inf, method, reason)
+    reason = "advanced composition, heterogeneous closed form"
+    if epsilon is not None:
+        return Reading(0.0, classic.delta(epsilons, deltas, counts=counts, epsilon=epsilon), method, reason)
+    assert delta is not None
+    return Reading(0.0, classic.epsilon(epsilons, deltas, counts=counts, delta=delta), method, reason)
+
+
+def _box(leaf: Leaf) -> tuple[float, float]:
+    """The (epsilon, delta) by which classic composition knows a leaf."""
+    if isinstance(leaf, Approximate):
+        return leaf.epsilon, leaf.delta
+    epsilon = leaf.pure_epsilon()
+    if not np.isfinite(epsilon):
+        raise InvalidArgument(
+            "method",
+            leaf.describe(),
+            "classic composition needs parts that are pure or (epsilon, delta)-DP; use 'auto', or state this part as "
+            "Cost.approximate(epsilon, delta)",
+        )
+    return epsilon, 0.0

@@ -1,0 +1,28 @@
+"""The leaves of the `Cost` algebra, one family a file; each brings its own mathematics."""
+
+from discreet.accounting.leaves.choices import ExponentialMechanism, RandomizedResponse
+from discreet.accounting.leaves.guarantees import Approximate, Concentrated, GaussianGuarantee, Pure, RenyiCurve
+from discreet.accounting.leaves.leaf import Leaf
+from discreet.accounting.leaves.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Staircase
+from discreet.accounting.leaves.own import OwnDistributions, Table, TradeoffCurve
+from discreet.accounting.leaves.sampled import Sampled
+
+__all__ = [
+    "Approximate",
+    "Concentrated",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "ExponentialMechanism",
+    "Gaussian",
+    "GaussianGuarantee",
+    "Laplace",
+    "Leaf",
+    "OwnDistributions",
+    "Pure",
+    "RandomizedResponse",
+    "RenyiCurve",
+    "Sampled",
+    "Staircase",
+    "Table",
+    "TradeoffCurve",
+]

@@ -1,0 +1,72 @@
+"""Mechanisms that answer with a choice: randomized response and the exponential mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from discreet.accounting.leaves.leaf import Leaf
+from discreet.accounting.pair import Lattice
+from discreet.accounting.pairs.atoms import AtomsPair
+from discreet.accounting.pairs.window import WindowPair
+from discreet.arguments import count, positive
+
+if TYPE_CHECKING:
+    from discreet.accounting.pair import Pair
+
+__all__ = ["ExponentialMechanism", "RandomizedResponse", "response_pair"]
+
+
+def response_pair(epsilon: float, options: int = 2, delta: float = 0.0) -> AtomsPair:
+    """Truth with probability e^eps / (e^eps + k - 1), and with probability delta a leak of the input."""
+    total = 1.0 + (options - 1) * math.exp(-epsilon)  # e^eps + k - 1, divided by e^eps
+    scale = (1.0 - delta) / total
+    low, rest, high = scale, (options - 2) * math.exp(-epsilon) * scale, math.exp(-epsilon) * scale
+    if options == 2:
+        loss, mass, lattice = [-epsilon, epsilon], [low, high], Lattice(-epsilon, 2 * epsilon)
+    else:
+        loss, mass, lattice = [-epsilon, 0.0, epsilon], [low, rest, high], Lattice(-epsilon, epsilon)
+    return AtomsPair(
+        np.array(loss), np.array(mass), p_missing=delta, q_missing=delta, symmetric=True, lattice=lattice
+    )
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Leaf):
+    """Tells the truth among `options` answers with probability e^eps / (e^eps + options - 1); exact pair."""
+
+    kind: ClassVar[str] = "randomized_response"
+    epsilon: float
+    options: int = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        object.__setattr__(self, "options", count("options", self.options, least=2))
+
+    def pair(self) -> Pair:
+        return response_pair(self.epsilon, self.options)
+
+
+@dataclass(frozen=True)
+class ExponentialMechanism(Leaf):
+    """The exponential mechanism with log-probabilities of range `epsilon` [Dong et al. 2020].
+
+    Weights e^{epsilon u / (2 D)} for a score of sensitivity D (or e^{epsilon u / D} if it is monotone) are
+    epsilon-DP *and* of bounded range epsilon, which composes better than epsilon-DP alone.
+    """
+
+    kind: ClassVar[str] = "exponential_mechanism"
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+
+    def pair(self) -> Pair:
+        return WindowPair(self.epsilon, with_atoms=False)
+
+    def zcdp(self) -> float:
+        """epsilon^2 / 8 [Cesar and Rogers 2021]."""
+        return self.epsilon**2 / 8 * (1 + 1e-15)

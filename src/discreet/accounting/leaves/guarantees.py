@@ -1,0 +1,175 @@
+"""Black boxes known only by a guarantee: pure, approximate, concentrated, Gaussian and Rényi differential privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from discreet.accounting.leaves.choices import response_pair
+from discreet.accounting.leaves.leaf import Leaf
+from discreet.accounting.pairs.gaussian import GaussianPair
+from discreet.arguments import nonnegative, positive, probability, real
+from discreet.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from discreet.accounting.pair import Pair
+
+__all__ = ["Approximate", "Concentrated", "GaussianGuarantee", "Pure", "RenyiCurve"]
+
+
+@dataclass(frozen=True)
+class Pure(Leaf):
+    """epsilon-DP: dominated by binary randomized response, which is epsilon-DP itself [Kairouz et al. 2015]."""
+
+    kind: ClassVar[str] = "pure"
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+
+    def pair(self) -> Pair:
+        return response_pair(self.epsilon)
+
+    def grouped(self, size: int) -> Leaf:
+        return Pure(self.epsilon * size)
+
+
+@dataclass(frozen=True)
+class Approximate(Leaf):
+    """(epsilon, delta)-DP: leak with probability delta, else randomized response [Kairouz et al. 2015, Thm 3.3]."""
+
+    kind: ClassVar[str] = "approximate"
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", nonnegative("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+
+    def pair(self) -> Pair:
+        if self.epsilon == 0:
+            from discreet.accounting.pairs.atoms import AtomsPair
+
+            return AtomsPair(np.zeros(1), np.array([1 - self.delta]), self.delta, self.delta, symmetric=True)
+        return response_pair(self.epsilon, delta=self.delta)
+
+    def rdp(self, order: float) -> float:
+        return math.inf if self.delta > 0 else super().rdp(order)
+
+    def grouped(self, size: int) -> Leaf:
+        """(k eps, delta (e^{k eps} - 1) / (e^eps - 1))."""
+        growth = size if self.epsilon == 0 else math.expm1(size * self.epsilon) / math.expm1(self.epsilon)
+        return Approximate(self.epsilon * size, min(1.0, self.delta * growth * (1 + 1e-14)))
+
+
+@dataclass(frozen=True)
+class GaussianGuarantee(Leaf):
+    """mu-GDP: dominated by N(mu, 1) against N(0, 1) [Dong et al. 2022]."""
+
+    kind: ClassVar[str] = "gaussian_dp"
+    mu: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", positive("mu", self.mu))
+
+    def pair(self) -> Pair:
+        return GaussianPair(self.mu)
+
+    def zcdp(self) -> float:
+        return self.mu**2 / 2 * (1 + 1e-15)
+
+    def gdp(self) -> float:
+        return self.mu
+
+    def grouped(self, size: int) -> Leaf:
+        return GaussianGuarantee(self.mu * size)
+
+
+@dataclass(frozen=True)
+class Concentrated(Leaf):
+    """rho-zCDP: D_a <= a rho for all a > 1 [Bun and Steinke 2016]. N(sqrt(2 rho), 1) meets it with equality."""
+
+    kind: ClassVar[str] = "concentrated"
+    rho: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", positive("rho", self.rho))
+
+    def pair(self) -> None:
+        return None
+
+    def witness(self) -> Pair:
+        return GaussianPair(math.sqrt(2 * self.rho) * (1 - 1e-15))
+
+    def rdp(self, order: float) -> float:
+        return order * self.rho * (1 + 1e-15)
+
+    def zcdp(self) -> float:
+        return self.rho
+
+    def gdp(self) -> float:
+        return math.inf
+
+    def grouped(self, size: int) -> Leaf:
+        return Concentrated(self.rho * size * size)
+
+
+@dataclass(frozen=True)
+class RenyiCurve(Leaf):
+    """D_a <= value at finitely many orders a > 1; between them the larger order's value holds (D_a grows with a)."""
+
+    kind: ClassVar[str] = "renyi"
+    curve: tuple[tuple[float, float], ...]
+
+    def __post_init__(self) -> None:
+        given = self.curve.items() if isinstance(self.curve, Mapping) else self.curve
+        try:
+            rows = sorted((real("order", order), nonnegative(f"value at order {order}", value)) for order, value in given)
+        except TypeError:
+            raise InvalidArgument("curve", self.curve, "pass a mapping {order: value} with orders > 1") from None
+        if not rows:
+            raise InvalidArgument("curve", self.curve, "pass at least one order > 1 with its value")
+        for order, _ in rows:
+            if order <= 1:
+                raise InvalidArgument("order", order, "pass orders > 1")
+        object.__setattr__(self, "curve", tuple(rows))
+
+    def pair(self) -> None:
+        return None
+
+    def witness(self) -> Pair | None:
+        """The Gaussian pair that stays below the curve at all given orders."""
+        mu = math.sqrt(min(2 * value / order for order, value in self.curve)) * (1 - 1e-14)
+        return GaussianPair(mu) if mu > 0 else None
+
+    def rdp(self, order: float) -> float:
+        return next((value for known, value in self.curve if known >= order), math.inf)
+
+    def pure_epsilon(self) -> float:
+        return math.inf
+
+    def grouped(self, size: int) -> Leaf:
+        """A group of 2^c at order a costs 3^c times the curve at 2^c a [Mironov 2017, Prop. 2]."""
+        doublings = math.ceil(math.log2(size))
+        factor = 2**doublings
+        rows = tuple((order / factor, 3.0**doublings * value) for order, value in self.curve if order / factor > 1)
+        if not rows:
+            raise InvalidArgument("size", size, f"a curve with orders up to {self.curve[-1][0]:g} covers smaller groups only")
+        return RenyiCurve(rows)
+
+    def fields(self) -> dict[str, Any]:
+        return {"curve": [list(row) for row in self.curve]}
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> Leaf:
+        curve = values.get("curve") if set(values) == {"curve"} else None
+        if not isinstance(curve, list) or not all(isinstance(row, list) and len(row) == 2 for row in curve):
+            return super().from_fields({"malformed": True})
+        return cls(tuple((row[0], row[1]) for row in curve))
+
+    def describe(self) -> str:
+        return f"renyi({len(self.curve)} orders, {self.curve[0][0]:g} to {self.curve[-1][0]:g})"

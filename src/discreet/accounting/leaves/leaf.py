@@ -1,0 +1,135 @@
+"""What every leaf of the `Cost` algebra brings: its own mathematics, and nothing about composition or storage."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from discreet.accounting.pair import Direction
+from discreet.errors import InvalidArgument, StorageError
+
+if TYPE_CHECKING:
+    from discreet.accounting.pair import Pair
+
+__all__ = ["Leaf"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf(ABC):
+    """One mechanism, or one guarantee, as the algebra sees it: frozen, hashable, validated when made.
+
+    A subclass sets `kind` (its name in stored descriptions) and gives either dominating pairs or a Rényi curve.
+    """
+
+    kind: ClassVar[str]
+    registry: ClassVar[dict[str, type[Leaf]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "kind" in cls.__dict__:
+            Leaf.registry[cls.kind] = cls
+
+    @abstractmethod
+    def pair(self) -> Pair | None:
+        """A dominating pair of this leaf, tight where the class says so; None if only a Rényi curve is known."""
+
+    def witness(self) -> Pair | None:
+        """A pair that this leaf certainly allows: lower bounds are computed from it. The dominating pair if tight."""
+        return self.pair()
+
+    def rdp(self, order: float) -> float:
+        """An upper bound of the Rényi divergence of this order (> 1), over both directions."""
+        pair = self.pair()
+        if pair is None:
+            raise NotImplementedError
+        return max(rdp_of(pair, order, direction) for direction in pair.directions())
+
+    def pure_epsilon(self) -> float:
+        """The largest loss, infinite if there is none."""
+        pair = self.pair()
+        if pair is None or pair.p_missing > 0 or pair.q_missing > 0:
+            return math.inf
+        low, high = pair.span
+        return max(-low, high)
+
+    def zcdp(self) -> float:
+        """The smallest rho for which rho-zCDP is known to hold: pure guarantees give KL-type bounds, others override."""
+        epsilon = self.pure_epsilon()
+        return epsilon * math.tanh(epsilon / 2) * (1 + 1e-15) if epsilon < math.inf else math.inf
+
+    def gdp(self) -> float:
+        """The smallest mu for which mu-GDP is known to hold; an epsilon-DP mechanism is 2 ndtri(1/(1+e^-eps))-GDP."""
+        epsilon = self.pure_epsilon()
+        if epsilon == math.inf:
+            return math.inf
+        from scipy.special import log_expit, ndtri_exp
+
+        return float(-2 * ndtri_exp(log_expit(-epsilon))) * (1 + 1e-13)
+
+    def sampled(self, rate: float) -> Leaf:
+        """This leaf with every record taken independently with probability `rate`."""
+        from discreet.accounting.leaves.sampled import Sampled
+
+        return Sampled(self, rate)
+
+    def grouped(self, size: int) -> Leaf:
+        """This leaf against a change of `size` records, one at a time."""
+        from discreet.accounting.leaves.own import grouped_tradeoff
+
+        return grouped_tradeoff(self, size)
+
+    def fields(self) -> dict[str, Any]:
+        """The arguments that make this leaf again, as JSON values."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> Leaf:
+        """The leaf with these arguments."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        if set(values) != known:
+            raise StorageError(
+                f"a '{cls.kind}' entry needs the fields {sorted(known)} and has {sorted(values)}. "
+                "Write the description again with Cost.to_dict()."
+            )
+        return cls(**values)
+
+    def describe(self) -> str:
+        """A short name with its parameters, for repr and explain."""
+        inside = ", ".join(f"{name}={_short(value)}" for name, value in self.fields().items() if value is not None)
+        return f"{self.kind}({inside})"
+
+
+def rdp_of(pair: Pair, order: float, direction: Direction) -> float:
+    """Upper bound of D_order in one direction: ln E e^{(order-1) L} / (order - 1)."""
+    if pair.infinite(direction) > 0:
+        return math.inf
+    powers = direction.power(np.array([complex(order - 1)]))
+    power = float(powers[0].real)
+    if pair.node_count((power, power), 0.0) > 100_000:
+        return math.inf
+    value, error = pair.log_power_mean(powers)
+    return max(0.0, (float(value[0].real) + float(error[0])) / (order - 1) * (1 + 1e-15))
+
+
+def _short(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def leaf_from_fields(kind: object, values: dict[str, Any]) -> Leaf:
+    """The leaf of this kind; unknown kinds are refused with the list of known ones."""
+    known = Leaf.registry.get(kind) if isinstance(kind, str) else None
+    if known is None:
+        raise StorageError(
+            f"the description holds a part of unknown kind {kind!r}; known are {', '.join(sorted(Leaf.registry))}. "
+            "Upgrade discreet, or check that the file was written by Cost.to_dict()."
+        )
+    try:
+        return known.from_fields(values)
+    except InvalidArgument as error:
+        raise StorageError(f"a '{kind}' entry has an invalid value: {error}") from error
+    except TypeError as error:
+        raise StorageError(f"a '{kind}' entry is malformed: {error}") from error

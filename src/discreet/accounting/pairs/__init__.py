@@ -1,0 +1,1 @@
+"""Dominating pairs, one family a file."""

@@ -1,0 +1,98 @@
+"""Pairs with finitely many outcomes: randomized response, (epsilon, delta) boxes, staircase, tables of the user's own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.accounting.pair import ROUNDING, Lattice, Nodes, Pair, Tails
+
+if TYPE_CHECKING:
+    from discreet.accounting.pair import Reals
+
+__all__ = ["AtomsPair"]
+
+
+@dataclass(frozen=True, eq=False)
+class AtomsPair(Pair):
+    """Outcomes with losses `loss` (increasing, finite) of Q-mass `mass`, so of P-mass mass * e^loss.
+
+    `p_missing` and `q_missing` are the masses where the other distribution vanishes. The masses must satisfy
+    sum(mass) = 1 - q_missing and sum(mass * e^loss) = 1 - p_missing; they are used as given.
+    """
+
+    loss: Reals
+    mass: Reals
+    p_missing: float = 0.0
+    q_missing: float = 0.0
+    symmetric: bool = False
+    lattice: Lattice | None = None
+    _above: tuple[Reals, Reals, Reals, Reals] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        p = self.mass * np.exp(self.loss)
+        cumulative = (
+            np.append(np.cumsum(p[::-1])[::-1], 0.0),
+            np.append(0.0, np.cumsum(p)),
+            np.append(np.cumsum(self.mass[::-1])[::-1], 0.0),
+            np.append(0.0, np.cumsum(self.mass)),
+        )
+        object.__setattr__(self, "_above", cumulative)
+        if self.lattice is None:
+            object.__setattr__(self, "lattice", _lattice_of(self.loss))
+
+    def sampled(self, rate: float) -> Pair:
+        """w becomes 1 - q + q w; outcomes that P lacked now have the finite loss ln(1 - q)."""
+        excess = rate * np.expm1(self.loss)
+        loss = np.where(excess < -0.5, np.log((1 - rate) + rate * np.exp(self.loss)), np.log1p(excess))
+        mass = self.mass
+        if self.q_missing > 0:
+            loss, mass = np.append(math.log1p(-rate), loss), np.append(self.q_missing, mass)
+        return AtomsPair(loss, mass, p_missing=rate * self.p_missing)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return float(self.loss[0]), float(self.loss[-1])
+
+    def nodes(self, power: tuple[float, float], reach: float) -> Nodes:
+        return Nodes(self.loss, np.expm1(self.loss), np.log(self.mass))
+
+    def node_count(self, power: tuple[float, float], reach: float) -> int:
+        return len(self.loss)
+
+    def log_decay(self, power: float, reach: Reals) -> Reals:
+        """Atoms do not decay: the modulus stays below its value on the real axis."""
+        terms = power * self.loss + np.log(self.mass)
+        top = float(terms.max())
+        slack = 32 * ROUNDING * (1 + float(np.abs(terms).max()))
+        return np.full(len(reach), top + math.log(float(np.exp(terms - top).sum())) + slack)
+
+    def tails(self, loss: Reals) -> Tails:
+        index = np.searchsorted(self.loss, loss, side="right")
+        return Tails(*(column[index] for column in self._above))
+
+    def atoms(self) -> tuple[Reals, Reals]:
+        return self.loss, self.mass
+
+
+def _lattice_of(loss: Reals) -> Lattice | None:
+    """The lattice of few losses: any two share one, more only if their differences are multiples up to rounding."""
+    if len(loss) == 1:
+        return Lattice(float(loss[0]), 1.0)
+    if len(loss) > 64:
+        return None
+    differences = np.diff(loss)
+    step = float(differences[0])
+    for other in map(float, differences[1:]):
+        small, large = min(step, other), max(step, other)
+        while small > 1e-9 * float(differences.max()):
+            small, large = abs(large - small * round(large / small)), small
+        step = large
+    multiples = np.rint(differences / step)
+    if multiples.max() > 4096 or np.abs(differences - multiples * step).max() > 1e-13 * step:
+        return None
+    step = float(loss[-1] - loss[0]) / float(multiples.sum())
+    return Lattice(float(loss[0]), step)

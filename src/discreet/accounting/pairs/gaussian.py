@@ -1,0 +1,283 @@
+r"""The Gaussian pair P = N(1, sigma^2), Q = N(0, sigma^2), and its Poisson-sampled mixture.
+
+With u = (2x - 1) / (2 sigma^2) the likelihood ratio is e^u unsampled and w = 1 - q + q e^u when every record is
+taken with probability q: the pair ((1-q) Q + q P, Q) [Zhu et al. 2022, Thm 11], add-remove adjacency.
+
+Everything below rests on one fact: w is an entire function of x with w = 0 only where Im u is an odd multiple of pi,
+and for |theta| < pi, with A = 1 - q and B = q e^u > 0,
+
+    |A + B e^{i theta}| <= A + B,   |A + B e^{i theta}| >= (A + B) cos(theta / 2),   |arg(A + B e^{i theta})| <= |theta|.
+
+So the trapezoid rule in x converges geometrically, with a bound one can state [Trefethen and Weideman 2014, Thm 5.1],
+and moving the line of integration to Im u = theta bounds E_Q[w^b] for all large |Im b| at once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+from discreet.accounting.pair import ROUNDING, Nodes, Pair, Tails
+
+if TYPE_CHECKING:
+    from discreet.accounting.pair import Complexes, Reals
+
+__all__ = ["GaussianPair", "SampledGaussianPair"]
+
+_DEPTH = 62.0
+"""Quadrature nodes are placed so that truncation and discretisation stay below about e^-62 = 1e-27 relatively."""
+
+
+@dataclass(frozen=True)
+class GaussianPair(Pair):
+    """N(mu, 1) against N(0, 1): loss N(mu^2/2, mu^2) under P."""
+
+    mu: float
+    symmetric = True
+
+    def sampled(self, rate: float) -> Pair:
+        return SampledGaussianPair(1 / self.mu, rate)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return -math.inf, math.inf
+
+    def nodes(self, power: tuple[float, float], reach: float) -> Nodes:
+        return SampledGaussianPair(1.0 / self.mu, 1.0).nodes(power, reach)
+
+    def node_count(self, power: tuple[float, float], reach: float) -> int:
+        return 1
+
+    def log_power_mean(self, powers: Complexes) -> tuple[Complexes, Reals]:
+        value = powers * (powers - 1) * (self.mu * self.mu / 2)
+        return value, 16 * ROUNDING * np.abs(powers) * np.abs(powers - 1) * (self.mu * self.mu / 2)
+
+    def cumulants(self, power: float) -> tuple[float, float, float]:
+        half = self.mu * self.mu / 2
+        return power * (power - 1) * half, (2 * power - 1) * half, 2 * half
+
+    def log_decay(self, power: float, reach: Reals) -> Reals:
+        half = self.mu * self.mu / 2
+        return (power * (power - 1) - reach * reach) * half * (1 - 8 * ROUNDING) + 16 * ROUNDING * abs(power) * abs(power - 1) * half
+
+    def tails(self, loss: Reals) -> Tails:
+        return _normal_tails(loss / self.mu + self.mu / 2, self.mu)
+
+
+@dataclass(frozen=True)
+class SampledGaussianPair(Pair):
+    """(1 - rate) N(0, sigma^2) + rate N(1, sigma^2) against N(0, sigma^2)."""
+
+    sigma: float
+    rate: float
+
+    def sampled(self, rate: float) -> Pair:
+        return SampledGaussianPair(self.sigma, self.rate * rate)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return (math.log1p(-self.rate) if self.rate < 1 else -math.inf), math.inf
+
+    def nodes(self, power: tuple[float, float], reach: float) -> Nodes:
+        low, high = self._window(power)
+        step = self._step(power, reach)
+        x = step * np.arange(math.floor(low / step), math.ceil(high / step) + 1)
+        loss, excess = self._ratio((x - 0.5) / self.sigma**2)
+        log_weight = -0.5 * (x / self.sigma) ** 2 + math.log(step / (self.sigma * math.sqrt(2 * math.pi)))
+        edges = float(x[0]), float(x[-1])
+        return Nodes(loss, excess, log_weight, lambda powers: self._log_error(powers, step, edges, loss, log_weight))
+
+    def node_count(self, power: tuple[float, float], reach: float) -> int:
+        low, high = self._window(power)
+        return int((high - low) / self._step(power, reach)) + 2
+
+    def _ratio(self, u: Reals) -> tuple[Reals, Reals]:
+        """ln w and w - 1 at u, neither with cancellation."""
+        q = self.rate
+        with np.errstate(over="ignore"):
+            excess = q * np.expm1(u)
+            loss = np.log1p(np.maximum(excess, -0.5))
+        if q == 1.0:
+            return u.copy(), excess
+        low = excess < -0.5
+        if low.any():
+            loss[low] = np.log((1 - q) + q * np.exp(u[low]))
+        high = u > 600.0
+        if high.any():
+            loss[high] = u[high] + math.log(q) + np.log1p((1 - q) / q * np.exp(-u[high]))
+        return loss, excess
+
+    def _window(self, power: tuple[float, float]) -> tuple[float, float]:
+        """Where the integrand lives: N(0, sigma^2) below, tilted to at most N(b, sigma^2) above."""
+        depth = math.sqrt(2 * _DEPTH)
+        if self.rate == 1.0:
+            return min(0.0, power[0]) - depth * self.sigma, max(1.0, power[1]) + depth * self.sigma
+        left = math.sqrt(2 * (_DEPTH + max(0.0, -power[0]) * -math.log1p(-self.rate)))
+        return -left * self.sigma, max(1.0, power[1]) + depth * self.sigma
+
+    def _strips(self, power: float) -> Reals:
+        """Half-widths theta (of Im u) at which the error of the trapezoid rule may be evaluated, the best one first."""
+        best = math.sqrt(2 * _DEPTH) / self.sigma
+        if self.rate == 1.0:
+            return np.array([best, best / 2])
+        widest = 3.1 if power >= 0 else min(2.8, 4.0 / math.sqrt(1 - power))
+        return np.minimum(widest, np.array([best, best / 2]))
+
+    def _step(self, power: tuple[float, float], reach: float) -> float:
+        """Largest step for which some strip brings the trapezoid error below e^-_DEPTH."""
+        steps = []
+        for theta in map(float, self._strips(power[0])):
+            swing, _ = self._swing(theta, power[1], reach)
+            steps.append(2 * math.pi * self.sigma**2 * theta / (_DEPTH + (self.sigma * theta) ** 2 / 2 + swing))
+        return max(steps)
+
+    def _swing(self, theta: float, power: float, reach: float) -> tuple[float, float]:
+        """A bound of reach * arg w_theta that holds for all x below some point, and ln of the mass times
+        e^{reach theta} beyond that point.
+
+        The plain bound reach * theta is far too large when q e^u is small wherever the integrand lives.
+        """
+        q, sigma = self.rate, self.sigma
+        if q == 1.0 or reach * theta < 1.0:
+            return reach * theta, -math.inf
+        point = max(1.0, power) + sigma * math.sqrt(2 * (reach * theta + _DEPTH))
+        u = (point - 0.5) / sigma**2
+        if u > 30.0:
+            return reach * theta, -math.inf
+        part = q * math.exp(u)
+        tail = float(self._log_right(np.array([power]), point)[0]) + reach * theta
+        if tail > -_DEPTH / 2:
+            return reach * theta, -math.inf
+        return reach * math.atan2(part * math.sin(theta), 1 - q + part * math.cos(theta)), tail
+
+    def _log_error(
+        self, powers: Complexes, step: float, edges: tuple[float, float], loss: Reals, log_weight: Reals
+    ) -> Reals:
+        """ln of a bound of |trapezoid sum - E_Q[...]| for the three functions w^b, 1 and b (w - 1) together."""
+        real, size, reach = powers.real, np.abs(powers), np.abs(powers.imag)
+        q = self.rate
+        ends = self._log_ends(powers, edges)
+        log_mean = self._log_mean(real, step, ends, loss, log_weight)
+        best = np.full(len(powers), np.inf)
+        for theta in map(float, self._strips(float(real.min()))):
+            swing, beyond = self._swing(theta, float(real.max()), float(reach.max()))
+            inside = np.minimum(swing, reach * theta) + log_mean
+            log_sup = np.logaddexp(np.logaddexp(inside, beyond) + self._shrink(real, theta), np.log1p(2 * q * size))
+            best = np.minimum(best, log_sup + self._log_trapezoid(step, theta))
+        return np.logaddexp(best, ends) + 1e-9
+
+    def _log_trapezoid(self, step: float, theta: float) -> float:
+        """ln of 2 e^{(sigma theta)^2 / 2} / (e^{2 pi a / step} - 1) for the strip of half-width a = sigma^2 theta."""
+        ratio = 2 * math.pi * self.sigma**2 * theta / step
+        return math.log(2.0) + (self.sigma * theta) ** 2 / 2 - ratio - math.log(-math.expm1(-ratio))
+
+    def _shrink(self, real: Reals, theta: float) -> Reals:
+        """ln of the most by which |w_theta|^b can exceed w^b: cos(theta/2)^b for negative b, 1 otherwise."""
+        if self.rate == 1.0:
+            return np.zeros_like(real)
+        return np.where(real < 0, real * math.log(math.cos(theta / 2)), 0.0)
+
+    def _log_mean(self, real: Reals, step: float, ends: Reals, loss: Reals, log_weight: Reals) -> Reals:
+        """A bound of ln E_Q[w^b] for real b.
+
+        For positive integrands the trapezoid sum S misses the mean F by at most rho F, so F <= (S + ends)/(1 - rho).
+        """
+        distinct, index = np.unique(real, return_inverse=True)
+        terms = distinct[:, None] * loss + log_weight
+        top = terms.max(axis=1)
+        sums = top + np.log(np.exp(terms - top[:, None]).sum(axis=1)) + 1e-9
+        theta = float(self._strips(float(real.min()))[0])
+        log_rho = self._log_trapezoid(step, theta) + self._shrink(distinct, theta)
+        crude = np.where(
+            distinct >= 1, distinct * (distinct - 1) / (2 * self.sigma**2), np.maximum(distinct, 0) + np.inf
+        )
+        measured = np.where(log_rho < -3.0, np.logaddexp(sums[index], ends) + 0.1, np.inf)
+        return np.minimum(measured, crude[index])
+
+    def _log_ends(self, powers: Complexes, edges: tuple[float, float]) -> Reals:
+        """ln of a bound of what the nodes beyond the window would have added."""
+        real, size = powers.real, np.abs(powers)
+        sigma, q = self.sigma, self.rate
+        low, high = edges[0] / sigma, edges[1] / sigma
+        head, tail = float(log_ndtr(low)), float(log_ndtr(-high))
+        if q == 1.0:
+            gauss = real * (real - 1) / (2 * sigma**2)
+            left, right = gauss + log_ndtr(low - real / sigma), gauss + log_ndtr(real / sigma - high)
+        else:
+            ends = self._ratio((np.array(edges) - 0.5) / sigma**2)[0]
+            left = head + np.where(real >= 0, real * ends[0], real * math.log1p(-q))
+            right = self._log_right(real, edges[1])
+        others = np.logaddexp(np.log1p(q * size) + head, tail)
+        others = np.logaddexp(others, np.log(q * size + 1e-300) + float(log_ndtr(1 / sigma - high)))
+        return np.asarray(np.logaddexp.reduce([left, right, others]))
+
+    def _log_right(self, real: Reals, x: float) -> Reals:
+        """ln of a bound of E_Q[w^b; beyond x], x >= max(1, b): there w <= e^u (q + (1-q) e^{-u(x)})."""
+        sigma, q, u = self.sigma, self.rate, (x - 0.5) / self.sigma**2
+        over = math.log(q + (1 - q) * math.exp(-min(700.0, u)))
+        rising = real * over + real * (real - 1) / (2 * sigma**2) + log_ndtr((real - x) / sigma)
+        return np.where(real >= 0, rising, real * max(0.0, over + u) + float(log_ndtr(-x / sigma)))
+
+    def log_decay(self, power: float, reach: Reals) -> Reals:
+        """Shift x so that Im u = theta: |E_Q[w^{b+iy}]| <= e^{(sigma theta)^2/2} E_Q[|w_theta|^b e^{-y arg w_theta}].
+
+        On 0 <= theta <= pi/2 the argument of w_theta = 1 - q + q e^{u + i theta} is non-negative, so the bound falls
+        in y and its value at r holds for all |y| >= r. The trapezoid error is taken on a strip of half-width beta
+        with theta + beta <= pi/2: there arg w_{theta+beta} + arg w_{theta-beta} >= 0 and the integrand stays below
+        w^b times the factor of `_shrink`.
+        """
+        if self.rate == 1.0:
+            return GaussianPair(1 / self.sigma).log_decay(power, reach)
+        sigma, q = self.sigma, self.rate
+        widest = 0.78 if power >= 0 else min(0.78, 2.0 / math.sqrt(1 - power))
+        beta = min(widest, 9.0 / sigma)
+        step = 2 * math.pi * sigma**2 * beta / (_DEPTH - 20 + (sigma * beta) ** 2 / 2)
+        low, high = self._window((min(power, 0.0), max(power, 1.0)))
+        x = step * np.arange(math.floor(low / step), math.ceil(high / step) + 1)
+        u = (x - 0.5) / sigma**2
+        log_weight = -0.5 * (x / sigma) ** 2 + math.log(step / (sigma * math.sqrt(2 * math.pi)))
+        theta = np.geomspace(1e-4 * beta, beta, 16)[:, None]
+        grow = q * np.exp(np.minimum(u, 300.0))
+        level = 1 - q + grow
+        # |w_theta|^2 = level^2 - 4 (1-q) q e^u sin^2(theta/2)
+        log_modulus = np.log(level) + np.maximum(u - 300.0, 0.0)
+        log_modulus = log_modulus + 0.5 * np.log1p(-4 * (1 - q) * grow / level**2 * np.sin(theta / 2) ** 2)
+        angle = np.arctan2(grow * np.sin(theta), 1 - q + grow * np.cos(theta))
+        gain = (sigma * theta[:, 0]) ** 2 / 2
+        exponent = power * log_modulus + log_weight
+        single = np.array([complex(power)])
+        ends = self._log_ends(single, (float(x[0]), float(x[-1])))
+        log_mean = self._log_mean(single.real, step, ends, log_modulus[0], log_weight) + 0.1
+        shrink = self._shrink(single.real, 2 * widest)
+        floor = float((np.logaddexp(log_mean + self._log_trapezoid(step, beta), ends) + shrink)[0])
+        slack = 64 * ROUNDING * (1 + abs(power) * np.abs(log_modulus).max() + np.abs(log_weight).max())
+        bounds = np.empty(len(reach))
+        for index, r in enumerate(np.asarray(reach, dtype=float)):
+            terms = exponent - r * angle
+            top = terms.max(axis=1)
+            value = top + np.log(np.exp(terms - top[:, None]).sum(axis=1)) + slack
+            bounds[index] = float((np.logaddexp(value, floor) + gain).min())
+        return bounds
+
+    def tails(self, loss: Reals) -> Tails:
+        q = self.rate
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            # u solves 1 - q + q e^u = e^loss
+            ratio = np.expm1(loss) / q
+            u = np.where(loss > 30.0, loss - math.log(q) + np.log1p(-(1 - q) * np.exp(-loss)), np.log1p(np.maximum(ratio, -1.0)))
+        base = _normal_tails(u * self.sigma + 0.5 / self.sigma, 1 / self.sigma)
+        return Tails(
+            (1 - q) * base.q_above + q * base.p_above,
+            (1 - q) * base.q_below + q * base.p_below,
+            base.q_above,
+            base.q_below,
+        )
+
+
+def _normal_tails(score: Reals, mu: float) -> Tails:
+    """Tails at x = score for P = N(mu, 1) and Q = N(0, 1)."""
+    return Tails(ndtr(mu - score), ndtr(score - mu), ndtr(-score), ndtr(score))

@@ -1,0 +1,103 @@
+"""A pair of the user's own continuous distributions with a monotone likelihood ratio."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from discreet.accounting.pair import Tails
+from discreet.accounting.pairs.tails import TailsPair
+from discreet.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from discreet.accounting.pair import Reals
+
+__all__ = ["Distribution", "OwnPair"]
+
+
+@runtime_checkable
+class Distribution(Protocol):
+    """What a continuous distribution must offer (frozen SciPy distributions do): vectorised, accurate in both tails."""
+
+    def cdf(self, x: Any, /) -> Any: ...
+
+    def sf(self, x: Any, /) -> Any: ...
+
+    def logpdf(self, x: Any, /) -> Any: ...
+
+    def ppf(self, q: Any, /) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class OwnPair(TailsPair):
+    """Continuous P and Q on the line whose loss ln p(x) - ln q(x) is monotone where either has mass.
+
+    The loss is inverted by interpolation in a table and Newton-like steps; monotonicity is checked on the table.
+    """
+
+    p: Distribution
+    q: Distribution
+    _x: Reals = field(init=False, repr=False)
+    _loss: Reals = field(init=False, repr=False)
+    _falling: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        levels = np.concatenate([np.geomspace(1e-300, 1e-3, 600), np.linspace(1.1e-3, 0.5, 800)])
+        x = np.unique(
+            np.concatenate([d.ppf(levels) for d in (self.p, self.q)] + [_upper_quantiles(d, levels) for d in (self.p, self.q)])
+        )
+        x = x[np.isfinite(x)]
+        loss = np.asarray(self.p.logpdf(x) - self.q.logpdf(x), dtype=float)
+        good = np.isfinite(loss)
+        x, loss = x[good], loss[good]
+        if len(x) < 16:
+            raise InvalidArgument("P, Q", (self.p, self.q), "pass continuous distributions with a common support")
+        moves = np.diff(loss)
+        tolerance = 1e-9 * (1 + np.abs(loss[1:]))
+        falling = bool(loss[-1] < loss[0])
+        if np.any((moves > tolerance) if falling else (moves < -tolerance)):
+            raise InvalidArgument(
+                "P, Q",
+                (self.p, self.q),
+                "the likelihood ratio must be monotone; describe other pairs as a finite table or a trade-off function",
+            )
+        order = slice(None, None, -1) if falling else slice(None)
+        x, loss = x[order], loss[order]
+        keep = np.concatenate([[True], np.diff(np.maximum.accumulate(loss)) > 0])
+        object.__setattr__(self, "_x", x[keep])
+        object.__setattr__(self, "_loss", loss[keep])
+        object.__setattr__(self, "_falling", falling)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return float(self._loss[0]), float(self._loss[-1])
+
+    def tails(self, loss: Reals) -> Tails:
+        x = np.interp(loss, self._loss, self._x)
+        low = self._x[np.clip(np.searchsorted(self._loss, loss) - 1, 0, len(self._x) - 1)]
+        high = self._x[np.clip(np.searchsorted(self._loss, loss), 0, len(self._x) - 1)]
+        for _ in range(60):
+            here = self.p.logpdf(x) - self.q.logpdf(x)
+            below = here < loss
+            low, high = np.where(below, x, low), np.where(below, high, x)
+            x = 0.5 * (low + high)
+            if float(np.max(np.abs(high - low) / (1e-300 + np.abs(high) + np.abs(low)))) < 1e-15:
+                break
+        inside = (loss >= self._loss[0]) & (loss < self._loss[-1])
+        sides = [np.asarray(f(x), dtype=float) for f in (self.p.sf, self.p.cdf, self.q.sf, self.q.cdf)]
+        if self._falling:
+            sides = [sides[1], sides[0], sides[3], sides[2]]
+        above, below = (loss < self._loss[0]), (loss >= self._loss[-1])
+        sides = [np.where(inside, side, np.where(above, 1.0, 0.0) if index % 2 == 0 else np.where(below, 1.0, 0.0))
+                 for index, side in enumerate(sides)]
+        return Tails(*sides)
+
+
+def _upper_quantiles(distribution: Distribution, levels: Reals) -> Reals:
+    isf = getattr(distribution, "isf", None)
+    if callable(isf):
+        return np.asarray(isf(levels), dtype=float)
+    return np.asarray(distribution.ppf(1 - levels[levels > 1e-15]), dtype=float)
+

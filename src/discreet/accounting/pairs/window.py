@@ -1,0 +1,166 @@
+r"""Losses spread over a window [-epsilon, epsilon] with density e^{l/2}: Laplace and the exponential mechanism.
+
+Laplace noise of scale 1/epsilon against a shift by 1 has loss l = epsilon (1 - 2x) for 0 < x < 1 and is +-epsilon
+outside: under Q atoms of mass 1/2 at -epsilon and e^{-epsilon}/2 at +epsilon and density e^{-(l + epsilon)/2}/4
+between. A mechanism of *bounded range* epsilon (the exponential mechanism) has the profile
+
+    delta(x) = (1 - e^{(x - epsilon)/2})^2 / (1 - e^{-epsilon})        for |x| <= epsilon,
+
+the largest over the two-point pairs of [Dong et al. 2020, Lemma 1]; its pair has the same density shape, no atoms.
+
+Poisson sampling turns l into ln(1 - q + q e^l) and leaves the masses under Q alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.accounting.pair import ROUNDING, Nodes, Pair, Tails
+
+if TYPE_CHECKING:
+    from discreet.accounting.pair import Complexes, Reals
+
+__all__ = ["WindowPair"]
+
+
+@dataclass(frozen=True)
+class WindowPair(Pair):
+    """Q-density `height` e^{-(l+epsilon)/2} on the window and, if `with_atoms`, Laplace's atoms at its ends."""
+
+    epsilon: float
+    with_atoms: bool
+    rate: float = 1.0
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self.rate == 1.0
+
+    def sampled(self, rate: float) -> Pair:
+        return WindowPair(self.epsilon, self.with_atoms, self.rate * rate)
+
+    @property
+    def height(self) -> float:
+        """Density under Q at l = -epsilon."""
+        return 0.25 if self.with_atoms else 0.5 / -math.expm1(-self.epsilon)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        ends = self._sampled(np.array([-self.epsilon, self.epsilon]))[0]
+        return float(ends[0]), float(ends[1])
+
+    def _sampled(self, base: Reals) -> tuple[Reals, Reals]:
+        """Loss and excess after sampling."""
+        excess = self.rate * np.expm1(base)
+        if self.rate == 1.0:
+            return base, excess
+        return np.where(excess < -0.5, np.log((1 - self.rate) + self.rate * np.exp(base)), np.log1p(excess)), excess
+
+    def _end_masses(self) -> tuple[float, float]:
+        return (0.5, 0.5 * math.exp(-self.epsilon)) if self.with_atoms else (0.0, 0.0)
+
+    def atoms(self) -> tuple[Reals, Reals]:
+        if not self.with_atoms:
+            return np.empty(0), np.empty(0)
+        return np.array(self.span), np.array(self._end_masses())
+
+    def node_count(self, power: tuple[float, float], reach: float) -> int:
+        return self._order(power, reach) + 2
+
+    def _order(self, power: tuple[float, float], reach: float) -> int:
+        frequency = self.epsilon * (max(abs(power[0]), abs(power[1])) + 1 + reach)
+        return min(512, 16 * math.ceil((30 + 0.75 * frequency) / 16))
+
+    def nodes(self, power: tuple[float, float], reach: float) -> Nodes:
+        count = self._order(power, reach)
+        points, weights = _legendre(count)
+        base = self.epsilon * points
+        log_weight = np.log(weights * (self.epsilon * self.height)) - 0.5 * (base + self.epsilon)
+        if self.with_atoms:
+            base = np.concatenate([[-self.epsilon], base, [self.epsilon]])
+            low, high = self._end_masses()
+            log_weight = np.concatenate([[math.log(low)], log_weight, [math.log(high)]])
+        loss, excess = self._sampled(base)
+        return Nodes(loss, excess, log_weight, lambda powers: self._log_error(powers, count))
+
+    def _log_error(self, powers: Complexes, count: int) -> Reals:
+        """Gauss-Legendre error for a function analytic in the ellipse of parameter rho [Trefethen 2008, Thm 4.5].
+
+        With |Im l| <= a < pi the modulus of w^b is at most w(top)^{|b|} cos(a/2)^{-|b|} e^{|Im b| a}; the other two
+        functions, 1 and b (w - 1), are smaller. Everything is multiplied by |e^{-(l + epsilon)/2}|.
+        """
+        best = np.full(len(powers), np.inf)
+        for rho in np.geomspace(1.2, 400.0, 24):
+            wide, tall = self.epsilon * (rho + 1 / rho) / 2, self.epsilon * (rho - 1 / rho) / 2
+            if self.rate < 1.0 and tall > 2.9:
+                break
+            angle = 0.0 if self.rate == 1.0 else -math.log(math.cos(tall / 2))
+            top = wide if self.rate == 1.0 else max(
+                math.log1p(self.rate * math.expm1(min(wide, 700.0))), -math.log1p(self.rate * math.expm1(-wide))
+            )
+            log_sup = np.abs(powers.real) * (top + angle) + np.abs(powers.imag) * tall
+            log_sup = np.logaddexp(log_sup, np.log1p(np.abs(powers) * 2) + wide) + 0.5 * (wide - self.epsilon)
+            log_sup = log_sup + math.log(self.epsilon * self.height * 64 / 15) - math.log1p(-(rho**-2))
+            best = np.minimum(best, log_sup - 2 * (count - 1) * math.log(rho))
+        return best + 1e-9
+
+    def log_decay(self, power: float, reach: Reals) -> Reals:
+        r"""Atoms at full weight, plus the density by parts.
+
+        In s = ln w the density is h(l) = height w^{b+1} e^{-l} e^{-(l+epsilon)/2} / q; its logarithm is convex in l for
+        b + 1 > 0, concave otherwise, so |int h e^{iys} ds| <= 2 (h(-eps) + h(eps)) / y or 2 max h / y.
+        """
+        ends = np.array([-self.epsilon, self.epsilon])
+        loss, _ = self._sampled(ends)
+        log_h = (power + 1) * loss - 1.5 * ends - 0.5 * self.epsilon + math.log(self.height / self.rate)
+        if power + 1 > 0:
+            log_rough = math.log(2.0) + float(np.logaddexp(log_h[0], log_h[1]))
+        else:
+            log_rough = math.log(2 * self.height / self.rate) + (power + 1) * float(loss[0]) + self.epsilon
+        bound = log_rough - np.log(np.maximum(reach, 1e-300))
+        if self.with_atoms:
+            bound = np.logaddexp(bound, float(np.logaddexp.reduce(power * loss + np.log(self._end_masses()))))
+        nodes = self.nodes((power, power), 0.0)
+        terms = power * nodes.loss + nodes.log_weight
+        assert nodes.log_error is not None
+        total = np.logaddexp.reduce(np.append(terms, nodes.log_error(np.array([complex(power)]))))
+        slack = 64 * ROUNDING * (2 + float(np.abs(terms).max()))
+        return np.minimum(bound, total) + slack
+
+    def tails(self, loss: Reals) -> Tails:
+        base = loss
+        if self.rate < 1.0:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                base = np.log1p(np.maximum(np.expm1(loss) / self.rate, -1.0))
+            # an end point of the window must map to itself, or its atom would be lost to rounding
+            low, high = self.span
+            base = np.where(loss >= high, self.epsilon, np.where(loss < low, -np.inf, base))
+        eps = self.epsilon
+        inside = np.clip(base, -eps, eps)
+        below, above = base < -eps, base >= eps
+        low, high = self._end_masses()
+        scale = 2 * self.height
+        # Q-density e^{-(l+eps)/2}, P-density e^{(l-eps)/2}, both times height
+        q_low = low - scale * np.expm1(-(inside + eps) / 2)
+        q_high = high + scale * math.exp(-eps / 2) * (np.exp(-inside / 2) - math.exp(-eps / 2))
+        p_high = low - scale * np.expm1((inside - eps) / 2)
+        p_low = high + scale * math.exp(-eps / 2) * (np.exp(inside / 2) - math.exp(-eps / 2))
+        q_below = np.where(below, 0.0, np.where(above, 1.0, q_low))
+        q_above = np.where(below, 1.0, np.where(above, 0.0, q_high))
+        p_above = np.where(below, 1.0, np.where(above, 0.0, p_high))
+        p_below = np.where(below, 0.0, np.where(above, 1.0, p_low))
+        q = self.rate
+        return Tails((1 - q) * q_above + q * p_above, (1 - q) * q_below + q * p_below, q_above, q_below)
+
+
+@lru_cache(maxsize=64)
+def _legendre(count: int) -> tuple[Reals, Reals]:
+    """Gauss-Legendre points and weights on [-1, 1]."""
+    from scipy.special import roots_legendre
+
+    points, weights = roots_legendre(count)
+    return points, weights
