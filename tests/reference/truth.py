@@ -1,0 +1,216 @@
+"""delta and epsilon of a composition to twenty digits: each direction, and the larger of the two.
+
+A composition is a list of mechanisms, each a plain dictionary as stored in the tables:
+
+    {"kind": "sampled_gaussian", "noise_multiplier": 1.1, "rate": 0.01, "count": 1000}
+    {"kind": "gaussian", "noise_multiplier": 2.0}                 {"kind": "laplace", "noise_multiplier": 2.0}
+    {"kind": "sampled_laplace", "noise_multiplier": 2.0, "rate": 0.1}
+    {"kind": "randomized_response", "epsilon": 0.1, "options": 2}  {"kind": "staircase", "epsilon": 1.0, "gamma": 0.3}
+    {"kind": "discrete_gaussian", "noise_multiplier": 2.0, "sensitivity": 1}
+    {"kind": "discrete_laplace", "noise_multiplier": 2.0, "sensitivity": 1}
+    {"kind": "approximate", "epsilon": 0.1, "delta": 1e-6}
+
+``count`` is one when absent; noise_multiplier is the noise scale over the sensitivity. The neighbouring relation is
+add-remove. Numbers are exact values of doubles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from flint import arb
+
+from reference import contour, exact, laws
+from reference.quadrature import use_precision
+
+use_precision()
+
+Mechanism = Mapping[str, object]
+DIRECTIONS = ("remove", "add")
+AGREEMENT = 1e-18
+"""Two lines of different abscissa, lean and order must agree to this fraction, or the reference refuses."""
+
+LATTICE = ("randomized_response", "staircase", "discrete_gaussian", "discrete_laplace", "approximate")
+SMOOTH = ("gaussian", "sampled_gaussian", "laplace", "sampled_laplace")
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A number for each direction of the add-remove pair; the guarantee is the larger."""
+
+    remove: arb
+    add: arb
+
+    @property
+    def larger(self) -> arb:
+        return max(self.remove, self.add)
+
+
+def delta(mechanisms: Sequence[Mechanism], *, epsilon: float) -> Truth:
+    """The smallest delta at this epsilon."""
+    if _is_finite(mechanisms):
+        value = _finite_delta(mechanisms, arb(epsilon))
+        return Truth(value, value)
+    return Truth(*(_contour_delta(mechanisms, direction, epsilon) for direction in DIRECTIONS))
+
+
+def epsilon(mechanisms: Sequence[Mechanism], *, delta: float) -> Truth:
+    """The smallest epsilon >= 0 at this delta."""
+    if _is_finite(mechanisms):
+        value = _bisected(mechanisms, delta)
+        return Truth(value, value)
+    return Truth(*(_contour_epsilon(mechanisms, direction, delta) for direction in DIRECTIONS))
+
+
+# ---- finite sums -----------------------------------------------------------------------------------------------------
+
+
+def _is_finite(mechanisms: Sequence[Mechanism]) -> bool:
+    kinds = [m["kind"] for m in mechanisms if m["kind"] not in LATTICE]
+    return not kinds or kinds == ["laplace"]
+
+
+def atoms(mechanism: Mechanism) -> list[exact.Atom]:
+    """The finite law of a mechanism on a lattice, composed with itself ``count`` times."""
+    count, m = _count(mechanism), mechanism
+    match m["kind"]:
+        case "randomized_response":
+            return exact.randomized_response(_number(m, "epsilon"), count, int(_number(m, "options", 2)))
+        case "staircase":
+            return exact.staircase(_number(m, "epsilon"), _number(m, "gamma"), count)
+        case "discrete_laplace":
+            s = int(_number(m, "sensitivity", 1))
+            return exact.discrete_laplace(_number(m, "noise_multiplier") * s, s, count)
+        case "discrete_gaussian":
+            s = int(_number(m, "sensitivity", 1))
+            return exact.discrete_gaussian(_number(m, "noise_multiplier") * s, s, count)
+        case "approximate":
+            return exact.box(_number(m, "epsilon"), _number(m, "delta"), count)
+    raise ValueError(f"{m['kind']} has no finite law")
+
+
+def _finite_delta(mechanisms: Sequence[Mechanism], epsilon: arb) -> arb:
+    law: list[exact.Atom] = [(arb(0), arb(1))]
+    for m in mechanisms:
+        if m["kind"] in LATTICE:
+            law = exact.sums(law, atoms(m))
+    smooth = [m for m in mechanisms if m["kind"] == "laplace"]
+    if not smooth:
+        return exact.hockey_stick(law, epsilon)
+    return exact.laplace_and_atoms(_number(smooth[0], "noise_multiplier"), _count(smooth[0]), law, epsilon)
+
+
+def _bisected(mechanisms: Sequence[Mechanism], delta: float) -> arb:
+    """epsilon by bisection to 1e-25: delta(epsilon) is continuous, decreasing, and has kinks at the atoms."""
+    goal, low, high = arb(delta), arb(0), arb(1)
+    if _finite_delta(mechanisms, low) <= goal:
+        return low
+    while _finite_delta(mechanisms, high) > goal:
+        low, high = high, 2 * high
+    while float(((high - low) / high).mid()) > 1e-25:
+        middle = ((low + high) / 2).mid()
+        low, high = (middle, high) if _finite_delta(mechanisms, middle) > goal else (low, middle)
+    return high
+
+
+# ---- contour ---------------------------------------------------------------------------------------------------------
+
+
+def parts(mechanisms: Sequence[Mechanism], direction: str, *, order: int = 32) -> list[contour.Part]:
+    """The laws of one direction and how often each occurs."""
+    return [_part(m, direction, order) for m in mechanisms]
+
+
+def _part(m: Mechanism, direction: str, order: int) -> contour.Part:
+    if m["kind"] in LATTICE:
+        law = atoms({**m, "count": 1})
+        return laws.Atoms([loss for loss, _ in law], [p for _, p in law]), _count(m)
+    scale, count = _number(m, "noise_multiplier"), _count(m)
+    match m["kind"]:
+        case "gaussian":
+            return laws.Gaussian(scale), count
+        case "laplace":
+            return laws.Laplace(scale), count
+        case "sampled_gaussian" if m["rate"] == 1:
+            return laws.Gaussian(scale), count
+        case "sampled_gaussian":
+            return laws.SampledGaussian(scale, _number(m, "rate"), direction, order=order), count
+        case "sampled_laplace":
+            return laws.SampledLaplace(scale, _number(m, "rate"), direction, order=order), count
+    raise ValueError(f"unknown mechanism {m['kind']}")
+
+
+def _lines(direction: str) -> tuple[tuple[float, float, int], tuple[float, float, int]]:
+    """(factor of the abscissa, lean, order) of the two lines that must agree."""
+    lean = 0.3 if direction == "remove" else -0.3
+    return (0.9, lean, 32), (0.75, lean / 2, 40)
+
+
+def _leaked(mechanisms: Sequence[Mechanism]) -> arb:
+    """Mass of an infinite loss."""
+    kept = arb(1)
+    for m in mechanisms:
+        if m["kind"] == "approximate":
+            kept *= (1 - arb(_number(m, "delta"))) ** _count(m)
+    return 1 - kept
+
+
+def _contour_delta(mechanisms: Sequence[Mechanism], direction: str, epsilon: float) -> arb:
+    if epsilon >= _ceiling(mechanisms, direction):
+        return _leaked(mechanisms)
+    t = contour.saddle(parts(mechanisms, direction), epsilon=epsilon)
+    values = []
+    for factor, lean, order in _lines(direction):
+        built = contour.line(
+            parts(mechanisms, direction, order=order), epsilon=epsilon, abscissa=factor * t, slope=lean, order=order
+        )
+        values.append(built.delta(arb(epsilon)))
+    return _agreed(*values) + _leaked(mechanisms)
+
+
+def _contour_epsilon(mechanisms: Sequence[Mechanism], direction: str, delta: float) -> arb:
+    goal = arb(delta) - _leaked(mechanisms)
+    if not goal > 0:
+        return arb("inf")
+    t, guess = contour.saddle_for_delta(parts(mechanisms, direction), delta=float(goal.mid()))
+    values: list[arb] = []
+    found = arb(guess)
+    for factor, lean, order in _lines(direction):
+        laws_ = parts(mechanisms, direction, order=order)
+        moved = math.inf
+        while moved * t > 0.2:  # the line is laid out for the epsilon near which it is read
+            built = contour.line(laws_, epsilon=guess, abscissa=factor * t, slope=lean, order=order)
+            found = contour.solve(built, delta=goal, start=guess)
+            moved, guess = abs(float(found.mid()) - guess), float(found.mid())
+        values.append(found)
+    return _agreed(*values)
+
+
+def _ceiling(mechanisms: Sequence[Mechanism], direction: str) -> float:
+    """The largest loss of a direction: delta is zero from there on."""
+    total = 0.0
+    for m in mechanisms:
+        if direction == "remove" or m["kind"] != "sampled_gaussian":
+            return math.inf
+        total -= _count(m) * math.log1p(-_number(m, "rate")) if m["rate"] != 1 else -math.inf
+    return total
+
+
+def _agreed(first: arb, second: arb) -> arb:
+    gap = abs(float(((first - second) / first).mid()))
+    if not gap <= AGREEMENT:
+        raise ArithmeticError(f"two lines differ by {gap:.1e}: {first.str(20)} and {second.str(20)}")
+    return first
+
+
+def _number(mechanism: Mechanism, name: str, default: float | None = None) -> float:
+    value = mechanism.get(name, default)
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"{mechanism['kind']} needs {name}")
+    return value
+
+
+def _count(mechanism: Mechanism) -> int:
+    return int(_number(mechanism, "count", 1))
