@@ -101,6 +101,7 @@ class Line:
         kernel, change, point = self._kernel(epsilon)
         top = float(self.log_value[0].real) - self.t * point
         phase = self.log_value - self.log_value[0].real - 1j * self.height * point
+        phase.real = np.minimum(phase.real, 60.0)  # |E e^{zL}| <= E e^{tL}: only values lost in their error exceed 0
         terms = np.exp(phase)
         weight = np.full(len(terms), 2.0)
         weight[0] = 1.0

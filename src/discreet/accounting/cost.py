@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from discreet.accounting import leaves, storing
 from discreet.accounting.evaluate import Reading, delta_reading, epsilon_reading, renyi_total
 from discreet.accounting.leaves.own import leaf_from_pair, leaf_from_tradeoff
 from discreet.arguments import count, nonnegative, one_of, probability, real
-from discreet.errors import AdjacencyMismatch, InvalidArgument
+from discreet.errors import AdjacencyMismatch, InvalidArgument, WideBracket
 
 if TYPE_CHECKING:
     from discreet.accounting.curves import Loss, Profile
@@ -227,10 +228,13 @@ class Cost:
 
     def _epsilon(self, delta: object, method: str) -> Reading:
         value = probability("delta", delta)
-        return Reading(0.0, 0.0, "exact", "delta = 1 allows everything") if value == 1 else epsilon_reading(self.parts, value, method)
+        if value == 1:
+            return Reading(0.0, 0.0, "exact", "delta = 1 allows everything")
+        return _checked("epsilon", epsilon_reading(self.parts, value, method), widest=1e-6)
 
     def _delta(self, epsilon: object, method: str) -> Reading:
-        return delta_reading(self.parts, nonnegative("epsilon", epsilon), method)
+        reading = delta_reading(self.parts, nonnegative("epsilon", epsilon), method)
+        return _checked("delta", reading, widest=1e-4)
 
     def estimate(self, *, delta: float | None = None, epsilon: float | None = None) -> float:
         """A central-limit *estimate*: may be too small, for orientation and comparison only."""
@@ -327,6 +331,19 @@ class Cost:
         from discreet.accounting.summary import html
 
         return html(self)
+
+
+def _checked(what: str, reading: Reading, *, widest: float) -> Reading:
+    """Warns when a bracket is wider than promised; both of its ends are valid all the same."""
+    if reading.is_tight and reading.width > widest and reading.upper > 1e-300:
+        warnings.warn(
+            f"the certified bracket of {what} is [{reading.lower:.9g}, {reading.upper:.9g}], a relative "
+            f"{reading.width:.1g} wide: {reading.reason}. Both ends are valid; for a tighter one write equal "
+            f"mechanisms as count * cost and split very different ones.",
+            WideBracket,
+            stacklevel=4,
+        )
+    return reading
 
 
 def _canonical(part: tuple[Leaf, int]) -> tuple[str, str]:

@@ -14,30 +14,29 @@ Each direction is composed separately to the end; the larger one counts.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from discreet.accounting import classic, gaussian_dp, renyi
 from discreet.accounting.contour import Unreachable, line_for_delta, line_for_epsilon
-from discreet.accounting.exact import SingleLoss
+from discreet.accounting.exact import EnumeratedLoss, SingleLoss
 from discreet.accounting.grid import grid_for_delta, grid_for_epsilon
 from discreet.accounting.leaves.leaf import Leaf
 from discreet.accounting.leaves.guarantees import Approximate
 from discreet.accounting.pair import Direction, Pair, total_infinite
 from discreet.accounting.pairs.gaussian import GaussianPair
 from discreet.arguments import one_of
-from discreet.errors import CertificateError, InvalidArgument, WideBracket
+from discreet.errors import CertificateError, InvalidArgument
 
 __all__ = ["METHODS", "Reading", "delta_reading", "epsilon_reading", "renyi_total"]
 
 METHODS = ("auto", "exact", "gaussian_dp", "contour", "grid", "renyi", "concentrated", "classic", "advanced")
 """What `method=` accepts."""
 
-_WIDE = 1e-6
+_MOST_OUTCOMES = 1_000_000
 
 Parts = Sequence[tuple[Leaf, int]]
 Pairs = list[tuple[Pair, int]]
@@ -52,6 +51,8 @@ class Reading:
     method: str
     reason: str
     direction: str = ""
+    is_tight: bool = True
+    """Both ends approach the same number: False where lower and upper speak of different mechanisms."""
 
     @property
     def width(self) -> float:
@@ -89,21 +90,12 @@ def _read(parts: Parts, method: str, *, epsilon: float | None = None, delta: flo
             raise InvalidArgument("method", method, "a part is known only by a Rényi curve; use 'auto' or 'renyi'")
         upper = _guarantee_only(parts, "renyi", epsilon, delta)
         lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
-        return Reading(min(lower, upper.upper), upper.upper, upper.method, upper.reason)
+        return Reading(min(lower, upper.upper), upper.upper, upper.method, upper.reason, is_tight=False)
     tight = lowers is not None and all(a[0] is b[0] or a[0] == b[0] for a, b in zip(uppers, lowers, strict=True))
     reading = _numeric(uppers, method, epsilon, delta)
     if not tight:
         lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
-        reading = Reading(min(lower, reading.upper), reading.upper, reading.method, reading.reason, reading.direction)
-    elif reading.width > _WIDE:
-        what = "epsilon" if epsilon is None else "delta"
-        if not (reading.upper <= 1e-12 or reading.upper - reading.lower < 1e-300):
-            warnings.warn(
-                f"the certified bracket of {what} is [{reading.lower:.9g}, {reading.upper:.9g}], wider than a relative "
-                f"{_WIDE:g}: {reading.reason}. Both ends are valid; group equal mechanisms to get a tighter one.",
-                WideBracket,
-                stacklevel=4,
-            )
+        reading = replace(reading, lower=min(lower, reading.upper), is_tight=False)
     return reading
 
 
@@ -214,6 +206,9 @@ def _source(
             return line, "contour", f"{kind}, {len(line.height)} nodes at Re z = {line.t:.4g}"
         except Unreachable as error:
             obstacle = str(error)
+            if method == "auto" and EnumeratedLoss.size(pairs) <= _MOST_OUTCOMES:
+                listed = EnumeratedLoss(pairs, direction)
+                return listed, "exact", f"all {len(listed.loss)} possible total losses listed"
             if method == "contour":
                 raise CertificateError(
                     "the contour integral", limit=obstacle, advice="Use method='auto' or method='grid'."
@@ -231,8 +226,7 @@ def _source(
             limit=str(error),
             advice="Split it into parts, or give a Rényi curve of the part that has the widest losses.",
         ) from None
-    points = round(grid.upper.line.period / grid.upper.line.step)
-    reason = f"tilted FFT over {points} points, step {grid.upper.line.step:.3g}"
+    reason = f"tilted FFT over {len(grid.upper.above)} points, step {grid.upper.step:.3g}"
     return grid, "grid", reason + (f" (no contour: {obstacle})" if obstacle else "")
 
 
@@ -272,12 +266,12 @@ def _guarantee_only(parts: Parts, method: str, epsilon: float | None, delta: flo
 
         reason = "Rényi divergences add up; converted at the best real order"
         if epsilon is not None:
-            return Reading(0.0, renyi.delta(curve, epsilon), method, reason)
+            return Reading(0.0, renyi.delta(curve, epsilon), method, reason, is_tight=False)
         assert delta is not None
         if delta == 0:
             top = math.fsum(count * leaf.pure_epsilon() for leaf, count in parts)
-            return Reading(0.0, top, method, "the sum of the largest losses")
-        return Reading(0.0, renyi.epsilon(curve, delta), method, reason)
+            return Reading(0.0, top, method, "the sum of the largest losses", is_tight=False)
+        return Reading(0.0, renyi.epsilon(curve, delta), method, reason, is_tight=False)
     boxes = [_box(leaf) for leaf, _ in parts]
     counts = [count for _, count in parts]
     epsilons, deltas = [box[0] for box in boxes], [box[1] for box in boxes]
@@ -285,14 +279,14 @@ def _guarantee_only(parts: Parts, method: str, epsilon: float | None, delta: flo
         total_epsilon, total_delta = classic.basic(epsilons, deltas, counts=counts)
         reason = "the sum of the parts' epsilons and deltas"
         if epsilon is not None:
-            return Reading(0.0, total_delta if epsilon >= total_epsilon else 1.0, method, reason)
+            return Reading(0.0, total_delta if epsilon >= total_epsilon else 1.0, method, reason, is_tight=False)
         assert delta is not None
-        return Reading(0.0, total_epsilon if delta >= total_delta else math.inf, method, reason)
+        return Reading(0.0, total_epsilon if delta >= total_delta else math.inf, method, reason, is_tight=False)
     reason = "advanced composition, heterogeneous closed form"
     if epsilon is not None:
-        return Reading(0.0, classic.delta(epsilons, deltas, counts=counts, epsilon=epsilon), method, reason)
+        return Reading(0.0, classic.delta(epsilons, deltas, counts=counts, epsilon=epsilon), method, reason, is_tight=False)
     assert delta is not None
-    return Reading(0.0, classic.epsilon(epsilons, deltas, counts=counts, delta=delta), method, reason)
+    return Reading(0.0, classic.epsilon(epsilons, deltas, counts=counts, delta=delta), method, reason, is_tight=False)
 
 
 def _box(leaf: Leaf) -> tuple[float, float]:

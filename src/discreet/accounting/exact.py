@@ -1,4 +1,8 @@
-"""One mechanism, used once: delta(epsilon) = P(l > eps) - e^eps Q(l > eps), straight from the distribution functions."""
+"""Closed forms: one mechanism used once, and compositions with few possible outcomes.
+
+One mechanism: delta(epsilon) = P(l > eps) - e^eps Q(l > eps), straight from the distribution functions. Few outcomes:
+the multinomial law of all total losses, listed.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,20 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import gammaln
 
 from discreet.accounting.discretise import tails_of
 from discreet.accounting.pair import ROUNDING, Direction, Pair
+from discreet.accounting.pairs.atoms import AtomsPair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-__all__ = ["SingleLoss", "invert"]
+    from numpy.typing import NDArray
+
+    from discreet.accounting.pair import Reals
+
+__all__ = ["EnumeratedLoss", "SingleLoss", "invert"]
 
 
 class SingleLoss:
@@ -38,6 +48,77 @@ class SingleLoss:
         return invert(self.bounds, low_delta, high_delta)
 
 
+class EnumeratedLoss:
+    """All possible total losses of a composition of few outcomes, with their masses: multinomial, exact up to rounding."""
+
+    def __init__(self, pairs: Sequence[tuple[Pair, int]], direction: Direction) -> None:
+        loss, log_mass, error = np.zeros(1), np.zeros(1), np.zeros(1)
+        for pair, count in pairs:
+            part = _multinomial(pair, direction, count)
+            loss = np.add.outer(loss, part[0]).ravel()
+            log_mass = np.add.outer(log_mass, part[1]).ravel()
+            error = np.add.outer(error, part[2]).ravel()
+        order = np.argsort(loss, kind="stable")
+        self.loss = loss[order]
+        mass, error = np.exp(log_mass[order]), error[order] + 8 * ROUNDING * (1 + np.abs(loss[order]))
+        self.error = float(8 * ROUNDING * (1 + np.abs(self.loss).max()))
+        scaled = np.exp(np.maximum(log_mass[order] - self.loss, -745.0))
+        self._above = _suffix(mass), _suffix(scaled), _suffix(mass * error), _suffix(scaled * error)
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Certified lower and upper value of D(epsilon)."""
+        index = int(np.searchsorted(self.loss, epsilon))
+        p, q, p_error, q_error = (float(column[index]) for column in self._above)
+        scale = math.exp(min(epsilon, 700.0))
+        # a loss within rounding of epsilon contributes nothing either way
+        slack = p_error + q_error * scale + (len(self.loss) * ROUNDING * 2 + self.error) * (p + q * scale)
+        return max(0.0, p - q * scale - slack), min(1.0, max(0.0, p - q * scale + slack))
+
+    def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]:
+        """(lower, upper) for the epsilon at which D passes between the two deltas."""
+        return invert(self.bounds, low_delta, high_delta)
+
+    @staticmethod
+    def size(pairs: Sequence[tuple[Pair, int]]) -> float:
+        """How many total losses there are, infinite if a part is not finite."""
+        total = 1.0
+        for pair, count in pairs:
+            if not isinstance(pair, AtomsPair):
+                return math.inf
+            total *= math.comb(count + len(pair.loss) - 1, min(count, len(pair.loss) - 1)) if len(pair.loss) < 12 else math.inf
+        return total
+
+
+def _suffix(values: Reals) -> Reals:
+    return np.append(np.cumsum(values[::-1])[::-1], 0.0)
+
+
+def _multinomial(pair: Pair, direction: Direction, count: int) -> tuple[Reals, Reals, Reals]:
+    """Losses, log masses and relative errors of `count` independent uses of a finite pair."""
+    loss, q = pair.atoms()
+    log_mass = np.log(q) + (loss if direction is Direction.FORWARD else 0.0)
+    loss = loss if direction is Direction.FORWARD else -loss
+    counts = _splits(count, len(loss))
+    factorial = gammaln(np.arange(count + 1) + 1.0)
+    logs = factorial[count] - factorial[counts].sum(axis=1) + (counts * log_mass).sum(axis=1)
+    size = 2 * factorial[count] + (counts * np.abs(log_mass)).sum(axis=1)
+    return (counts * loss).sum(axis=1), logs, 16 * ROUNDING * (4 + size)
+
+
+def _splits(total: int, parts: int) -> NDArray[np.int64]:
+    """All ways to write `total` as an ordered sum of `parts` numbers >= 0, one a row."""
+    if parts == 1:
+        return np.array([[total]])
+    if parts == 2:
+        first = np.arange(total + 1)
+        return np.stack([first, total - first], axis=1)
+    blocks = []
+    for first in range(total + 1):
+        rest = _splits(total - first, parts - 1)
+        blocks.append(np.column_stack([np.full(len(rest), first), rest]))
+    return np.concatenate(blocks)
+
+
 def invert(bounds: Callable[[float], tuple[float, float]], low_delta: float, high_delta: float) -> tuple[float, float]:
     """Brackets the epsilon with D(epsilon) = delta by bisection on certified bounds of a falling D."""
     if bounds(0.0)[1] <= low_delta:
@@ -46,10 +127,15 @@ def invert(bounds: Callable[[float], tuple[float, float]], low_delta: float, hig
     while bounds(reach)[1] > low_delta:
         reach *= 2
         if reach > 1e9:
-            return _last(lambda e: bounds(e)[0] >= high_delta, 0.0, 1e9)[0], math.inf
+            return 0.0, math.inf
     upper = _last(lambda e: bounds(e)[1] > low_delta, 0.0, reach)[1]
-    lower = _last(lambda e: bounds(e)[0] >= high_delta, 0.0, upper)[0]
-    return lower, upper
+    # certified lower bounds may be useless far below: walk down from the upper end until one proves the claim
+    step = 1e-15 * upper
+    while step < upper:
+        if bounds(upper - step)[0] >= high_delta:
+            return _last(lambda e: bounds(e)[0] >= high_delta, upper - step, upper)[0], upper
+        step *= 2
+    return 0.0, upper
 
 
 def _last(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:

@@ -2,8 +2,10 @@ r"""The grid accountant: every loss moved to a lattice, once so that privacy can
 
 How one step is moved is told in `discreet.accounting.discretise`; the two results are wrong by O(step^2) in opposite
 directions. The masses are tilted by e^{tl} before
-the FFT, so the result is accurate *relative* to delta however small it is; composition is a power in Fourier space, and
-the sum over the lattice is the one of `discreet.accounting.contour` with its certificate for aliasing and rounding.
+the FFT, so the result is accurate *relative* to delta however small it is; composition is a power in Fourier space.
+
+The inverse transform gives the tilted masses of the sum modulo one period. What other periods add is bounded by
+Chernoff's inequality, rounding by its worst case at every frequency.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.contour import Line, Unreachable, period_for, saddle
+from discreet.accounting.contour import Unreachable, period_for, saddle
 from discreet.accounting.discretise import LatticeLaw, discretise, loss_span, tails_of
+from discreet.accounting.exact import invert
 from discreet.accounting.pair import ROUNDING, Direction, Pair
 
 if TYPE_CHECKING:
@@ -25,40 +28,79 @@ if TYPE_CHECKING:
 
 __all__ = ["GridLines", "grid_for_delta", "grid_for_epsilon"]
 
-_MOST_POINTS = 1 << 21
+_MOST_POINTS = 1 << 20
 _GOAL = 1e-13
 """Share of delta that windows and aliasing may take."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
-    """One discretised composition: its line and how far epsilon must be moved to pay for rounding."""
+class _Table:
+    """The composed law of one discretisation: suffix sums from which D is read at any epsilon at once.
 
-    line: Line
+    `above[j]` = sum over i >= j of e^{-t (s_i - centre)} m_i with m the tilted masses of one period, `below[j]` the same with an
+    extra factor e^{-(s_i - centre)}; both divided by e^`scale`.
+    """
+
+    t: float
+    start: float
+    step: float
+    centre: float
+    scale: float
+    above: Reals
+    below: Reals
+    log_noise: float
+    """ln of a bound of the error of a single tilted mass, before division by e^scale."""
+    aliases: tuple[tuple[float, float], ...]
     infinite: float
     shift: float
+
+    def enclosure(self, epsilon: float) -> tuple[float, float]:
+        """Lower and upper value of D(epsilon) for this discretisation."""
+        index = math.ceil((epsilon - self.start) / self.step)
+        if index < 0:
+            return 0.0, 1.0
+        if index >= len(self.above):
+            value = error = 0.0
+        else:
+            log_scale = min(600.0, self.scale - self.t * self.centre)
+            first, second = float(self.above[index]), float(self.below[index]) * math.exp(epsilon - self.centre)
+            value = (first - second) * math.exp(log_scale)
+            error = (len(self.above) + 64) * ROUNDING * (first + second) * math.exp(log_scale)
+        # one period of masses, each off by the noise, weighted with e^{-t (s - epsilon)}
+        noise = math.exp(min(600.0, self.log_noise - self.t * epsilon)) / -math.expm1(-self.t * self.step)
+        right, left = self._aliases(epsilon)
+        return max(0.0, value - error - noise - right - left), min(1.0, value + error + noise + right)
+
+    def _aliases(self, epsilon: float) -> tuple[float, float]:
+        """Bounds of what the periods to the right and to the left add, by P(S >= x) <= e^{K(s) - s x}."""
+        period = len(self.above) * self.step
+        right = left = math.inf
+        for s, log_mean in self.aliases:
+            gap = abs(s - self.t) * period
+            if gap > 0:
+                bound = math.exp(min(600.0, log_mean - s * epsilon - gap)) / -math.expm1(-gap)
+                right, left = (min(right, bound), left) if s > self.t else (right, min(left, bound))
+        return right * (1 + 1e-9), left * (1 + 1e-9)
 
 
 @dataclass(frozen=True, eq=False)
 class GridLines:
-    """Lower and upper discretisation of one direction, read like a `Line`."""
+    """Lower and upper discretisation of one direction, read like a `Line` of the contour accountant."""
 
-    lower: _Side
-    upper: _Side
+    lower: _Table
+    upper: _Table
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
-        low = self.lower.line.bounds(epsilon + self.lower.shift)[0]
-        high = self.upper.line.bounds(epsilon - self.upper.shift)[1]
+        """Certified lower and upper value of D(epsilon)."""
+        low = self.lower.enclosure(epsilon + self.lower.shift)[0]
+        high = self.upper.enclosure(epsilon - self.upper.shift)[1]
         return low, min(1.0, high + self.upper.infinite)
 
     def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]:
         """(lower, upper) for the epsilon at which D passes between the two deltas."""
-        room = low_delta - self.upper.infinite
-        if room <= 0:
+        if self.upper.infinite >= low_delta:
             raise Unreachable("delta is below the mass outside the grid's window")
-        high = max(0.0, self.upper.line.epsilon_bounds(room, room)[1] + self.upper.shift)
-        low = max(0.0, self.lower.line.epsilon_bounds(high_delta, high_delta)[0] - self.lower.shift)
-        return low, high
+        return invert(self.bounds, low_delta, high_delta)
 
 
 def grid_for_epsilon(
@@ -96,7 +138,8 @@ def _lines(
     # both discretisations together widen the loss by h^2/4 a step, which moves epsilon by (t+1)/2 times that
     steps = sum(count for _, count in pairs)
     fine = math.sqrt(width * max(epsilon, 1e-3 / (1 + t)) * 8 / ((t + 1) * steps))
-    step = max(fine, period / _MOST_POINTS, max(high - low for low, high in windows) / _MOST_POINTS)
+    coarse = max((high - low) / pair.most_points for (low, high), (pair, _) in zip(windows, pairs, strict=True))
+    step = max(fine, period / _MOST_POINTS, coarse)
     step = _aligned(pairs, direction, step)
     size = 1 << max(8, math.ceil(math.log2(period / step)))
     if size > 2 * _MOST_POINTS:
@@ -105,37 +148,34 @@ def _lines(
         (discretise(pair, direction, step, window, t), count)
         for (pair, count), window in zip(pairs, windows, strict=True)
     ]
-    heights = 2 * math.pi / (size * step) * np.arange(size // 2 + 1)
-    sides = [_side(laws, which, t, step, size, heights, epsilon, spread) for which in (0, 1)]
+    sides = [_table(laws, which, t, step, size, epsilon, spread) for which in (0, 1)]
     return GridLines(*sides)
 
 
-def _side(
+def _table(
     laws: Sequence[tuple[tuple[LatticeLaw, LatticeLaw], int]],
     which: int,
     t: float,
     step: float,
     size: int,
-    heights: Reals,
     epsilon: float,
     spread: float,
-) -> _Side:
-    """Composes one of the two discretisations."""
+) -> _Table:
+    """Composes one of the two discretisations: a power in Fourier space for each law, one inverse transform."""
     others = [t + k / spread for k in (0.5, 1.0, 2.0, 4.0, 8.0, 14.0)]
     others += [s for k in (0.5, 1.0, 2.0, 4.0, 8.0) if (s := t - k / spread) > 0]
     means = np.zeros(len(others))
-    log_value = np.zeros(len(heights), dtype=complex)
-    log_error = np.zeros(len(heights))
-    origin = shift = log_finite = 0.0
+    log_large, log_size, angle = (np.zeros(size // 2 + 1) for _ in range(3))
+    origin = shift = log_finite = scale = 0.0
     for both, count in laws:
         law = both[which]
         value, error, top = _spectrum(law, t, step, size)
         modulus = np.abs(value)
-        lost = modulus < 4 * error
-        safe = np.where(lost, 4 * error, modulus)
-        log_value += count * (np.where(lost, np.log(safe), np.log(np.where(lost, 1.0, value))) + top)
-        log_value += count * (1j * heights * law.origin)
-        log_error += count * np.where(lost, math.log(3.25), -np.log1p(-np.where(lost, 0.0, error / safe)))
+        with np.errstate(divide="ignore"):
+            log_size += count * np.log(modulus)
+        log_large += count * np.log(modulus + error)
+        angle += count * np.angle(value)
+        scale += count * top
         origin += count * law.origin
         shift += count * law.shift
         log_finite += count * math.log1p(-law.infinite)
@@ -144,28 +184,30 @@ def _side(
             exponent = s * losses
             peak = float(exponent.max())
             means[index] += count * (peak + math.log(float((np.exp(exponent - peak) * law.mass).sum())) + 1e-12)
-    log_error += 16 * ROUNDING * (1 + np.abs(log_value))
-    aliases = (*zip(others, means.tolist(), strict=True), (0.0, 0.0))
-    keep, log_cut = _significant(log_value, t, heights, step, size)
-    line = Line(
-        t, heights[keep], log_value[keep], log_error[keep], size * step, aliases, log_cut, origin, step, start=epsilon
+    largest = float(log_size[0])
+    kept = np.flatnonzero(log_size > largest - 60.0)
+    product = np.zeros(size // 2 + 1, dtype=complex)
+    product[kept] = np.exp(log_size[kept] - largest + 1j * angle[kept])
+    # |prod a - prod b| <= prod (|b| + e) - prod |b| for each frequency; the phases are rounded as well
+    blur = np.exp(log_large - largest) - np.abs(product)
+    blur[kept] += np.abs(product[kept]) * 8 * ROUNDING * (4 + np.abs(angle[kept]) + abs(largest))
+    noise = float(np.maximum(blur, 0.0).sum()) * 2 / size
+    masses = np.fft.irfft(np.conj(product), size)
+    noise += 8 * ROUNDING * (math.log2(size) + 2) * float(np.abs(product).sum()) * 2 / size
+    # bring the period to [epsilon - a third, epsilon + two thirds): the tilted law is centred near epsilon
+    first = math.floor((epsilon - origin) / step) - size // 3
+    masses = np.maximum(np.roll(masses, -(first % size)), 0.0)
+    start = origin + first * step
+    positions = start + step * np.arange(size) - epsilon
+    weight = np.exp(np.clip(-t * positions, -700.0, 600.0)) * masses
+    above = np.cumsum(weight[::-1])[::-1]
+    below = np.cumsum((weight * np.exp(np.clip(-positions, -700.0, 100.0)))[::-1])[::-1]
+    scale += largest
+    return _Table(
+        t, start, step, epsilon, scale, above, below, math.log(noise) + scale,
+        (*zip(others, means.tolist(), strict=True), (0.0, 0.0)),
+        -math.expm1(log_finite) * (1 + 1e-12), shift + 64 * ROUNDING * (abs(origin) + abs(epsilon)),
     )
-    return _Side(line, -math.expm1(log_finite) * (1 + 1e-12), shift + 64 * ROUNDING * (abs(origin) + abs(epsilon)))
-
-
-def _significant(log_value: np.ndarray, t: float, heights: Reals, step: float, size: int) -> tuple[Reals, float]:
-    """Frequencies worth keeping, and ln of a bound of what the others contribute (before the factor e^{-t x})."""
-    z = t + 1j * heights
-    kernel = step * (1 / np.abs(np.expm1(-z * step)) + 1 / np.abs(np.expm1(-(z + 1) * step)))
-    size_of = log_value.real + np.log(kernel)
-    keep = size_of >= size_of[0] - 46.0
-    keep[0] = True
-    dropped = size_of[~keep]
-    if not len(dropped):
-        return keep, -math.inf
-    top = float(dropped.max())
-    # a dropped term is lost in its own error at worst three times over
-    return keep, top + math.log(4 * 2 * float(np.exp(dropped - top).sum()) / (size * step)) + t * step
 
 
 def _spectrum(law: LatticeLaw, t: float, step: float, size: int) -> tuple[np.ndarray, float, float]:

@@ -106,6 +106,9 @@ class Pair(ABC):
     lattice: Lattice | None = None
     """Set when all finite losses lie on a lattice."""
 
+    most_points: int = 1 << 20
+    """How many grid points a single step may take."""
+
     has_transform: bool = True
     """False when `log_power_mean` is not certified off the real axis."""
 

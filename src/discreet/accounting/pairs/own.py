@@ -75,16 +75,7 @@ class OwnPair(TailsPair):
         return float(self._loss[0]), float(self._loss[-1])
 
     def tails(self, loss: Reals) -> Tails:
-        x = np.interp(loss, self._loss, self._x)
-        low = self._x[np.clip(np.searchsorted(self._loss, loss) - 1, 0, len(self._x) - 1)]
-        high = self._x[np.clip(np.searchsorted(self._loss, loss), 0, len(self._x) - 1)]
-        for _ in range(60):
-            here = self.p.logpdf(x) - self.q.logpdf(x)
-            below = here < loss
-            low, high = np.where(below, x, low), np.where(below, high, x)
-            x = 0.5 * (low + high)
-            if float(np.max(np.abs(high - low) / (1e-300 + np.abs(high) + np.abs(low)))) < 1e-15:
-                break
+        x = self._inverse(np.asarray(loss, dtype=float))
         inside = (loss >= self._loss[0]) & (loss < self._loss[-1])
         sides = [np.asarray(f(x), dtype=float) for f in (self.p.sf, self.p.cdf, self.q.sf, self.q.cdf)]
         if self._falling:
@@ -93,6 +84,27 @@ class OwnPair(TailsPair):
         sides = [np.where(inside, side, np.where(above, 1.0, 0.0) if index % 2 == 0 else np.where(below, 1.0, 0.0))
                  for index, side in enumerate(sides)]
         return Tails(*sides)
+
+
+    def _inverse(self, loss: Reals) -> Reals:
+        """x with loss(x) = loss, by regula falsi with halving (Illinois) inside the table's cell."""
+        right = np.clip(np.searchsorted(self._loss, loss), 1, len(self._x) - 1)
+        low, high = self._x[right - 1], self._x[right]
+        f_low, f_high = self._loss[right - 1] - loss, self._loss[right] - loss
+        x = low
+        for _ in range(100):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                x = high - f_high * (high - low) / (f_high - f_low)
+            x = np.where((x - low) * (x - high) <= 0, x, 0.5 * (low + high))
+            f = np.asarray(self.p.logpdf(x) - self.q.logpdf(x), dtype=float) - loss
+            below = f < 0
+            f_high = np.where(below, 0.5 * f_high, f)
+            high = np.where(below, high, x)
+            f_low = np.where(below, f, 0.5 * f_low)
+            low = np.where(below, x, low)
+            if float(np.abs(f).max()) <= 4e-15 * (1 + float(np.abs(loss).max())):
+                break
+        return x
 
 
 def _upper_quantiles(distribution: Distribution, levels: Reals) -> Reals:

@@ -1,0 +1,169 @@
+"""Finding the parameter of a cost that meets a target: noise for a privacy level, or the rate or steps it allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from discreet.accounting.evaluate import delta_reading, epsilon_reading
+from discreet.arguments import nonnegative, positive, probability
+from discreet.errors import CertificateError, InvalidArgument
+
+if TYPE_CHECKING:
+    from discreet.accounting.cost import Cost
+
+__all__ = ["calibrate"]
+
+_TOLERANCE = 1e-9
+
+
+def calibrate(
+    make: Callable[[float], Cost],
+    *,
+    epsilon: float,
+    delta: float,
+    low: float | None = None,
+    high: float | None = None,
+) -> float:
+    """The best parameter x > 0 for which the certified epsilon of make(x) at `delta` is at most `epsilon`.
+
+    The cost must change monotonically with x. If it falls (noise), the smallest such x is returned; if it grows (a
+    sampling rate, a number of steps), the largest; to a relative 1e-9, and `make(x).epsilon(delta) <= epsilon` holds for
+    the value returned. `low` and `high` limit the search; without them it starts at 1 and goes as far as needed.
+
+    >>> sigma = calibrate(lambda s: Cost.gaussian(s), epsilon=1.0, delta=1e-6)
+    >>> round(sigma, 6), Cost.gaussian(sigma).epsilon(1e-6) <= 1.0
+    (4.224678, True)
+    """
+    if not callable(make):
+        raise InvalidArgument("make", make, "pass a function from a number to a Cost, such as lambda s: Cost.gaussian(s)")
+    target = _Target(make, nonnegative("epsilon", epsilon), probability("delta", delta))
+    bottom = positive("low", low) if low is not None else None
+    top = positive("high", high) if high is not None else None
+    if bottom is not None and top is not None and bottom >= top:
+        raise InvalidArgument("low, high", (low, high), "pass low < high")
+    good, bad = _bracket(target, bottom, top)
+    if bad is None:
+        return good
+    good = _narrow(target, good, bad)
+    return _settle(target, good, bad)
+
+
+class _Target:
+    """How far make(x) is above the target: ln(delta(epsilon) / delta), negative when it is met."""
+
+    def __init__(self, make: Callable[[float], Cost], epsilon: float, delta: float) -> None:
+        self.make, self.epsilon, self.delta = make, epsilon, delta
+
+    def cost(self, x: float) -> Cost:
+        from discreet.accounting.cost import Cost
+
+        cost = self.make(x)
+        if not isinstance(cost, Cost):
+            raise InvalidArgument("make", cost, "the function must return a Cost")
+        return cost
+
+    def excess(self, x: float) -> float:
+        cost = self.cost(x)
+        if self.delta == 0:
+            value = epsilon_reading(cost.parts, 0.0).upper
+            return math.inf if value == math.inf else value - self.epsilon
+        value = delta_reading(cost.parts, self.epsilon).upper
+        return math.log(value / self.delta) if value > 0 else -math.inf
+
+    def try_excess(self, x: float) -> float | None:
+        """None where the parameter itself is not allowed."""
+        try:
+            return self.excess(x)
+        except InvalidArgument:
+            return None
+
+    def met(self, x: float) -> bool:
+        return epsilon_reading(self.cost(x).parts, self.delta).upper <= self.epsilon
+
+
+def _bracket(target: _Target, low: float | None, high: float | None) -> tuple[float, float | None]:
+    """A parameter that meets the target and one that does not; None for the latter if the whole range meets it."""
+    start = math.sqrt(low * high) if low is not None and high is not None else (low or high or 1.0)
+    first = target.try_excess(start)
+    while first is None and start > 1e-12:  # a rate above 1, say
+        start /= 4
+        first = target.try_excess(start)
+    if first is None:
+        target.excess(start)
+        raise AssertionError("unreachable")
+    ends: dict[int, float] = {}
+    for way, limit in ((1, high), (-1, low)):
+        x, value, factor = start, first, 2.0
+        while True:
+            following = x * factor**way
+            if limit is not None and (following - limit) * way >= 0:
+                following = limit
+            here = None if following == x or not 1e-15 < following < 1e15 else target.try_excess(following)
+            if here is None:
+                if factor > 1.01 and following != x and 1e-15 < following < 1e15:
+                    factor = math.sqrt(factor)  # the edge of what is allowed: approach it
+                    continue
+                break
+            if (here <= 0) != (first <= 0):
+                return (following, x) if here <= 0 else (x, following)
+            if (value <= 0) == (here <= 0) and way == 1 and abs(here) > abs(first) + 1e-12 and first > 0:
+                break  # getting worse: the other way
+            x, value, factor = following, here, min(16.0, factor * 1.5)
+        ends[way] = x
+    if first <= 0:
+        # everything meets the target: the most useful end is the one that costs most
+        lowest, highest = target.excess(ends[-1]), target.excess(ends[1])
+        return (ends[-1] if lowest >= highest else ends[1]), None
+    raise CertificateError(
+        "this target",
+        limit=f"no parameter between {ends[-1]:.3g} and {ends[1]:.3g} with epsilon <= {target.epsilon:g} "
+        f"at delta = {target.delta:g}",
+        advice="Allow a larger epsilon or delta, fewer steps, or set low= and high= around the expected value.",
+    )
+
+
+def _narrow(target: _Target, good: float, bad: float) -> float:
+    """Illinois iteration on ln x, falling back to bisection where the excess is infinite."""
+    a, b = math.log(good), math.log(bad)
+    fa, fb = target.excess(good), target.excess(bad)
+    side = 0
+    for _ in range(80):
+        if abs(a - b) <= _TOLERANCE * 0.5:
+            break
+        if math.isfinite(fa) and math.isfinite(fb) and fa != fb:
+            middle = b - fb * (b - a) / (fb - fa)
+            # aim a little to the good side so that the bracket closes from there
+            middle += (a - middle) * 1e-3 if abs(a - b) > 1e-2 else math.copysign(_TOLERANCE * 0.2, a - middle)
+            if not min(a, b) < middle < max(a, b):
+                middle = 0.5 * (a + b)
+        else:
+            middle = 0.5 * (a + b)
+        value = target.excess(math.exp(middle))
+        if value <= 0:
+            a, fa = middle, value
+            fb = fb / 2 if side == 1 and math.isfinite(fb) else fb
+            side = 1
+        else:
+            b, fb = middle, value
+            fa = fa / 2 if side == -1 and math.isfinite(fa) else fa
+            side = -1
+        if -1e-9 < value <= 0:
+            break
+    return math.exp(a)
+
+
+def _settle(target: _Target, good: float, bad: float) -> float:
+    """Steps away from the failing side until the certified epsilon itself meets the target."""
+    away = 1.0 if good > bad else -1.0
+    step = 1e-14
+    x = good
+    while not target.met(x):
+        x = good * (1 + away * step)
+        step *= 4
+        if step > 1e-3:
+            raise CertificateError(
+                "the calibrated parameter", limit=f"epsilon at x = {good:.9g}", advice="Try method-specific parameters."
+            )
+    return x
