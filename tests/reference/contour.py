@@ -36,13 +36,30 @@ def saddle(parts: Sequence[Part], *, epsilon: float) -> float:
 
 
 def saddle_for_delta(parts: Sequence[Part], *, delta: float) -> tuple[float, float]:
-    """The t of a saddle near the epsilon at which delta is reached, and that epsilon roughly."""
+    """The saddle t whose saddle-point estimate of delta is the given one, and its epsilon: bisection in ln t."""
+    goal = math.log(delta)
+    low, high = -25.0, 0.0
+    while _estimate(parts, math.exp(high))[1] > goal:
+        low, high = high, high + 1
+    while high - low > 0.02:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _estimate(parts, math.exp(middle))[1] > goal else (low, middle)
+    t = math.exp(high)
+    return t, _estimate(parts, t)[0]
 
-    def exponent(t: float) -> float:
-        return (log_moment(parts, t) - math.log(t * (t + 1)) - math.log(delta) - 1.0) / t
 
-    t = _minimum(exponent)
-    return t, exponent(t)
+def _estimate(parts: Sequence[Part], t: float) -> tuple[float, float]:
+    """epsilon for which t is the saddle of K(t) - epsilon t - ln t(t+1), and the estimate of ln delta there."""
+    gap = arb(t) / 1000
+    below, at, above = (
+        sum((moment(law, acb(x)).real.log() * count for law, count in parts), arb(0))
+        for x in (arb(t) - gap, arb(t), arb(t) + gap)
+    )
+    first, second = float(((above - below) / (2 * gap)).mid()), float(((above - 2 * at + below) / gap**2).mid())
+    epsilon = first - 1 / t - 1 / (t + 1)
+    curvature = second + 1 / t**2 + 1 / (t + 1) ** 2
+    value = float(at.mid()) - epsilon * t - math.log(t * (t + 1)) - math.log(2 * math.pi * curvature) / 2
+    return epsilon, value
 
 
 def _minimum(function: object) -> float:

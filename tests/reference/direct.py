@@ -54,7 +54,7 @@ def sampled_gaussian_repeated(
         return sampled_gaussian(sigma, rate, direction, epsilon)
     s, q = arb(sigma), arb(rate)
     sign = 1 if direction == "remove" else -1
-    reach = arb(12)
+    reach = arb(18)
     start, stop = -reach, reach + (1 / s if sign > 0 else 0)
     nodes, weights = legendre(order)
     half = (stop - start) / (2 * panels)

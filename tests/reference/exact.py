@@ -8,6 +8,8 @@ from functools import cache
 
 from flint import arb, arb_poly, arb_series, ctx
 
+from reference.quadrature import PRECISION
+
 Atom = tuple[arb, arb]
 """A loss and its probability under P."""
 
@@ -109,16 +111,19 @@ def laplace(b: float, count: int, epsilon: arb) -> arb:
     (1/2 pi i) int exp(-epsilon z) (...) / (z(z+1)) dz  closes to the right (giving zero) when a(n-2k) < epsilon and
     to the left otherwise, over the pole of order n at -1/2, the simple pole at 0 (k = 0) and at -1 (k = n).
     """
-    a, n = 1 / arb(b), count
-    if epsilon < -a * n:
-        return 1 - epsilon.exp()
-    total = arb(0)
-    for k in range(n + 1):
-        exponent = a * (n - 2 * k) - epsilon
-        if not exponent > 0:
-            break
-        term = _residue(n, k, exponent) + (1 if k == 0 else 0)
-        total += arb.bin_uiui(n, k) * (-a * k).exp() * term
+    with ctx.workprec(PRECISION + 6 * count):  # the terms of either sign are that much larger than their sum
+        a, n = 1 / arb(b), count
+        if epsilon < -a * n:
+            return 1 - epsilon.exp()
+        total = arb(0)
+        for k in range(n + 1):
+            exponent = a * (n - 2 * k) - epsilon
+            if not exponent > 0:
+                break
+            term = _residue(n, k, exponent) + (1 if k == 0 else 0)
+            total += arb.bin_uiui(n, k) * (-a * k).exp() * term
+    if total != 0 and total.rel_accuracy_bits() < 80:
+        raise ArithmeticError(f"only {total.rel_accuracy_bits()} bits are left of the sum of residues")
     return total
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from pathlib import Path
@@ -17,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from flint import arb
 
 from reference import truth
-from reference.rows import TABLES, Row
+from reference.rows import CALIBRATIONS, TABLES, Row
 
 DIGITS = 22
 
@@ -38,16 +39,40 @@ def computed(row: Row) -> dict[str, object]:
     return {"name": row.name, "mechanisms": row.mechanisms, "given": given, found: digits, "cpu_seconds": seconds}
 
 
+def calibrate() -> None:
+    """Optimal noise multipliers; the secant stops within 1e-9, so its last step leaves about 1e-18."""
+    found: list[dict[str, object]] = []
+    for target in CALIBRATIONS:
+        sigma = truth.noise_multiplier(
+            rate=target["rate"],
+            count=int(target["count"]),
+            epsilon=target["epsilon"],
+            target=target["delta"],
+            start=target["rate"] * math.sqrt(target["count"] * 2 * math.log(1 / target["delta"])) / target["epsilon"],
+        )
+        found.append({**target, "noise_multiplier": sigma.str(18, radius=False)})
+        print(f"calibration: {found[-1]}", flush=True)
+    write(Path(__file__).with_name("calibration.json"), found)
+
+
+def write(path: Path, rows: list[dict[str, object]]) -> None:
+    """One row a line, so that a changed row is a changed line."""
+    path.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+
+
 def _shown(value: arb) -> str:
     return value.mid().str(DIGITS, radius=False)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tables", nargs="*", default=list(TABLES))
+    parser.add_argument("tables", nargs="*", default=[*TABLES, "calibration"])
     parser.add_argument("--again", action="store_true", help="compute rows anew that are already stored")
     arguments = parser.parse_args()
-    for name in arguments.tables or TABLES:
+    for name in arguments.tables:
+        if name == "calibration":
+            calibrate()
+            continue
         path = Path(__file__).with_name(f"{name}.json")
         stored = {r["name"]: r for r in json.loads(path.read_text())} if path.exists() else {}
         for row in TABLES[name]:
@@ -60,7 +85,7 @@ def main() -> None:
                 continue
             print(f"{name}: {row.name}: {stored[row.name]}", flush=True)
             kept = [stored[r.name] for r in TABLES[name] if r.name in stored]
-            path.write_text("[\n" + ",\n".join(json.dumps(r) for r in kept) + "\n]\n")
+            write(path, kept)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,9 @@ def moment(law: Law, z: acb) -> acb:
     return law.moments(z, acb(0), 1)[0]
 
 
+_SPREADS: dict[tuple[int, str, int], tuple[object, acb_mat]] = {}
+
+
 @dataclass
 class Atoms:
     """A finite law: losses[k] with P-probability weights[k] (an infinite loss is left out: its mass is lost)."""
@@ -47,20 +50,23 @@ class Atoms:
     losses: list[arb]
     weights: list[arb]
     reach: float = math.inf
-    _matrices: dict[tuple[str, int], acb_mat] = field(default_factory=dict, repr=False)
 
     def moments(self, centre: acb, half: acb, order: int) -> list[acb]:
         row = acb_mat(
             1, len(self.losses), [w * (centre * l).exp() for l, w in zip(self.losses, self.weights, strict=True)]
         )
-        key = (half.str(40, radius=False), order)
-        if key not in self._matrices:
-            self._matrices.clear()
+        return list((row * self._spread(half, order)).entries())
+
+    def _spread(self, half: acb, order: int) -> acb_mat:
+        """exp(half x L) for every loss and node: panels of equal width share it, so the newest few are kept."""
+        key = (id(self), half.str(40, radius=False), order)
+        if key not in _SPREADS:
+            if len(_SPREADS) >= 8:
+                del _SPREADS[next(iter(_SPREADS))]
             nodes = legendre(order)[0]
-            self._matrices[key] = acb_mat(
-                len(self.losses), order, [(half * l * x).exp() for l in self.losses for x in nodes]
-            )
-        return list((row * self._matrices[key]).entries())
+            matrix = acb_mat(len(self.losses), order, [(half * l * x).exp() for l in self.losses for x in nodes])
+            _SPREADS[key] = (self, matrix)
+        return _SPREADS[key][1]
 
 
 @dataclass(frozen=True)
@@ -216,10 +222,9 @@ class SampledGaussian(Sampled):
     def _window(self, s: float) -> tuple[float, float]:
         v = 1 / self.sigma**2
         reach = (math.sqrt(2 * DEPTH + max(s * (s - 1) * v, 0.0)) + 3) / self.sigma
-        # a left-leaning tilt (s < 0) presses towards u = -inf only as far as q e^u |s| stays above one
-        return -v / 2 - reach - max(0.0, math.log1p(max(0.0, -s))) * 2 - 2 * reach * (s < 0), -v / 2 + max(
-            s, 0.0
-        ) * v + reach
+        # s < 0 presses towards u = -inf, by |s| v at most, and only as far as |s| q e^u stays above one
+        pressed = min(max(-s, 0.0) * v, 2 * math.log1p(max(-s, 0.0)) + 2 * reach)
+        return -v / 2 - reach - pressed, -v / 2 + reach + max(s, 0.0) * v
 
 
 class SampledLaplace(Sampled):

@@ -17,12 +17,13 @@ add-remove. Numbers are exact values of doubles.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from flint import arb
 
-from reference import contour, exact, laws
+from reference import contour, direct, exact, laws
 from reference.quadrature import use_precision
 
 use_precision()
@@ -51,16 +52,22 @@ class Truth:
 def delta(mechanisms: Sequence[Mechanism], *, epsilon: float) -> Truth:
     """The smallest delta at this epsilon."""
     if _is_finite(mechanisms):
-        value = _finite_delta(mechanisms, arb(epsilon))
+        value = _finite_profile(mechanisms)(arb(epsilon))
         return Truth(value, value)
+    if _is_short(mechanisms):
+        return Truth(*(_short_delta(mechanisms[0], direction, arb(epsilon)) for direction in DIRECTIONS))
     return Truth(*(_contour_delta(mechanisms, direction, epsilon) for direction in DIRECTIONS))
 
 
 def epsilon(mechanisms: Sequence[Mechanism], *, delta: float) -> Truth:
     """The smallest epsilon >= 0 at this delta."""
     if _is_finite(mechanisms):
-        value = _bisected(mechanisms, delta)
+        value = _bisected(_finite_profile(mechanisms), delta)
         return Truth(value, value)
+    if _is_short(mechanisms):
+        m = mechanisms[0]
+        remove, add = (_bisected(partial(_short_delta, m, d), delta) for d in DIRECTIONS)
+        return Truth(remove, add)
     return Truth(*(_contour_epsilon(mechanisms, direction, delta) for direction in DIRECTIONS))
 
 
@@ -91,28 +98,54 @@ def atoms(mechanism: Mechanism) -> list[exact.Atom]:
     raise ValueError(f"{m['kind']} has no finite law")
 
 
-def _finite_delta(mechanisms: Sequence[Mechanism], epsilon: arb) -> arb:
+def _finite_profile(mechanisms: Sequence[Mechanism]) -> Callable[[arb], arb]:
     law: list[exact.Atom] = [(arb(0), arb(1))]
     for m in mechanisms:
         if m["kind"] in LATTICE:
             law = exact.sums(law, atoms(m))
     smooth = [m for m in mechanisms if m["kind"] == "laplace"]
     if not smooth:
-        return exact.hockey_stick(law, epsilon)
-    return exact.laplace_and_atoms(_number(smooth[0], "noise_multiplier"), _count(smooth[0]), law, epsilon)
+        return partial(exact.hockey_stick, law)
+    return partial(exact.laplace_and_atoms, _number(smooth[0], "noise_multiplier"), _count(smooth[0]), law)
 
 
-def _bisected(mechanisms: Sequence[Mechanism], delta: float) -> arb:
+def _bisected(profile: Callable[[arb], arb], delta: float) -> arb:
     """epsilon by bisection to 1e-25: delta(epsilon) is continuous, decreasing, and has kinks at the atoms."""
     goal, low, high = arb(delta), arb(0), arb(1)
-    if _finite_delta(mechanisms, low) <= goal:
+    if profile(low) <= goal:
         return low
-    while _finite_delta(mechanisms, high) > goal:
+    while profile(high) > goal:
         low, high = high, 2 * high
     while float(((high - low) / high).mid()) > 1e-25:
         middle = ((low + high) / 2).mid()
-        low, high = (middle, high) if _finite_delta(mechanisms, middle) > goal else (low, middle)
+        low, high = (middle, high) if profile(middle) > goal else (low, middle)
     return high
+
+
+# ---- once or twice ---------------------------------------------------------------------------------------------------
+
+
+def _is_short(mechanisms: Sequence[Mechanism]) -> bool:
+    first = mechanisms[0]
+    return len(mechanisms) == 1 and _count(first) <= {"sampled_gaussian": 2, "sampled_laplace": 1}.get(
+        str(first["kind"]), 0
+    )
+
+
+def _short_delta(m: Mechanism, direction: str, epsilon: arb) -> arb:
+    """Closed form of one sampled release; of two, the mean of the closed form by two rules that must agree."""
+    scale, rate = _number(m, "noise_multiplier"), _number(m, "rate")
+    if m["kind"] == "sampled_laplace":
+        return direct.sampled_laplace(scale, rate, direction, epsilon)
+    if _count(m) == 1:
+        return direct.sampled_gaussian(scale, rate, direction, epsilon)
+    rules = ((80, 32), (100, 36))
+    return _agreed(
+        *(
+            direct.sampled_gaussian_repeated(scale, rate, direction, epsilon, count=2, panels=panels, order=order)
+            for panels, order in rules
+        )
+    )
 
 
 # ---- contour ---------------------------------------------------------------------------------------------------------
@@ -214,3 +247,21 @@ def _number(mechanism: Mechanism, name: str, default: float | None = None) -> fl
 
 def _count(mechanism: Mechanism) -> int:
     return int(_number(mechanism, "count", 1))
+
+
+def noise_multiplier(*, rate: float, count: int, epsilon: float, target: float, start: float) -> arb:
+    """The smallest noise multiplier of Poisson-sampled Gaussians with delta(epsilon) <= target, by secants."""
+    goal, profile = arb(target).log(), delta
+
+    def excess(sigma: float) -> arb:
+        step = {"kind": "sampled_gaussian", "noise_multiplier": sigma, "rate": rate, "count": count}
+        return profile([step], epsilon=epsilon).larger.log() - goal
+
+    first, second = start, start * 1.001
+    low, high = excess(first), excess(second)
+    while True:
+        found = arb(second) - high * (arb(second) - arb(first)) / (high - low)
+        if abs(float(found.mid()) - second) < 1e-9 * second:
+            return found.mid()
+        first, low, second = second, high, float(found.mid())
+        high = excess(second)
