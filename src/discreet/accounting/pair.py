@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Reals = NDArray[np.float64]
     Complexes = NDArray[np.complex128]
 
-__all__ = ["ROUNDING", "Direction", "Lattice", "Nodes", "Pair", "Tails", "log_power_mean_of"]
+__all__ = ["ROUNDING", "Direction", "Lattice", "Nodes", "Pair", "Tails", "log_power_line_of", "log_power_mean_of", "total_infinite"]
 
 ROUNDING = 2.0**-53
 """Relative error of one correctly rounded operation.
@@ -156,6 +156,16 @@ class Pair(ABC):
         nodes = self.nodes((float(reals.min()), float(reals.max())), float(np.abs(powers.imag).max()))
         return log_power_mean_of(nodes, powers, self.p_missing, self.q_missing)
 
+    def log_power_line(self, power: float, spacing: float, count: int) -> tuple[Complexes, Reals, float]:
+        """`log_power_mean` at power + i spacing n for n = 0 .. count - 1, for long lines.
+
+        The error has a part for each height and one that is the same number at all of them.
+        """
+        start, start_error = self.log_power_mean(np.array([complex(power)]))
+        nodes = self.nodes((power, power), spacing * (count - 1))
+        value, error = log_power_line_of(nodes, power, spacing, count)
+        return value + start[0].real, error, float(start_error[0])
+
     def cumulants(self, power: float) -> tuple[float, float, float]:
         """ln E_Q[w^b] and its first two derivatives in b, for real b; approximate, used only to place contours."""
         nodes = self.nodes((power, power), 0.0)
@@ -182,32 +192,98 @@ def log_power_mean_of(
     every bracket computed without cancellation. When w^b overflows, the plain sum in log scale is as good.
     """
     loss = nodes.loss
-    real_part = np.outer(powers.real, loss)
-    size = np.abs(powers)[:, None] * np.abs(loss)[None, :]
     log_error = np.full(len(powers), -np.inf) if nodes.log_error is None else nodes.log_error(powers)
+    reals, index = np.unique(powers.real, return_inverse=True)
+    real_part = np.outer(reals, loss)
+    size = np.abs(powers)
     if float(real_part.max()) <= 300.0:
         weight = np.exp(nodes.log_weight)
         exponent = np.outer(powers, loss)
-        bend = log1p_minus(nodes.excess)
+        deep = nodes.excess < -0.5
+        bend = np.where(deep, loss - nodes.excess, log1p_minus(np.where(deep, 0.0, nodes.excess)))
         bend_mean = float((bend * weight).sum())
+        # with A = bl, |A (e^A - 1)| is at most |A|^2 max(1, e^Re A) and at most |A| (1 + e^Re A)
         growth = np.exp(real_part)
-        sizes = np.einsum("ij,j->i", size * np.minimum(size * np.maximum(growth, 1.0), 1.0 + growth), weight)
+        square = (np.maximum(growth, 1.0) * (weight * loss * loss)).sum(axis=1)[index] * size * size
+        linear = ((1.0 + growth) * (weight * np.abs(loss))).sum(axis=1)[index] * size
+        sizes = np.minimum(square, linear)
         excess = np.einsum("ij,j->i", exp_minus(exponent), weight) + powers * bend_mean
         excess += -q_missing + powers * (q_missing - p_missing)
         error = 64 * ROUNDING * (sizes + np.abs(powers) * abs(bend_mean) + np.abs(excess)) + np.exp(log_error)
         if p_missing or q_missing:
             error += 8 * ROUNDING * (q_missing + np.abs(powers) * abs(q_missing - p_missing))
         mean = 1.0 + excess
-        value = 0.5 * np.log1p(np.maximum(excess.real * (2 + excess.real) + excess.imag**2, -1 + 1e-300)) + 1j * np.angle(mean)
+        square = excess.real * (2 + excess.real) + excess.imag**2
+        value = 0.5 * np.log1p(np.maximum(square, -1 + 1e-16)) + 1j * np.angle(mean)
         return _guarded(value, np.abs(mean), error)
     exponent = np.outer(powers, loss) + nodes.log_weight
     top = exponent.real.max(axis=1)
     terms = np.exp(exponent - top[:, None])
     mean = terms.sum(axis=1)
-    error = 64 * ROUNDING * ((1.0 + size + np.abs(nodes.log_weight)) * np.abs(terms)).sum(axis=1)
+    reach = 1.0 + size[:, None] * np.abs(loss) + np.abs(nodes.log_weight)
+    error = 64 * ROUNDING * (reach * np.abs(terms)).sum(axis=1)
     error += np.exp(np.minimum(log_error - top, 700.0))
     value, bound = _guarded(np.log(mean), np.abs(mean), error)
     return value + top, bound + 4 * ROUNDING * np.abs(top)
+
+
+_BLOCK = 64
+
+
+def log_power_line_of(nodes: Nodes, power: float, spacing: float, count: int) -> tuple[Complexes, Reals]:
+    """ln of E_Q[w^{power + iy}] / E_Q[w^power] at y = spacing n for n = 0 .. count - 1, and a bound of its error.
+
+    A long line costs a few multiplications a node instead of an exponential: phases for one block of heights are
+    made once, and the coefficients turned from block to block. With y = y_0 + y_1 and U = e^{i y_0 l} - 1,
+    V = e^{i y_1 l} - 1,
+
+        e^{iyl} - 1 = U + V + U V,
+
+    so sums of small numbers are formed, and the error is in proportion to E|yl|, not to 1. Sums are pairwise.
+    """
+    exponent = power * nodes.loss + nodes.log_weight
+    top = float(exponent.max())
+    coefficient = np.exp(exponent - top)
+    total = float(coefficient.sum())
+    kept = coefficient > 1e-26 * total
+    dropped = float(coefficient[~kept].sum()) / total
+    loss, weight = nodes.loss[kept], coefficient[kept] / total
+    block = min(_BLOCK, count)
+    near = _turned(np.outer(spacing * np.arange(block), loss))
+    near_sum = (near * weight).sum(axis=1)
+    change = np.empty(block * math.ceil(count / block), dtype=complex)
+    for start in range(0, count, block):
+        far = _turned((spacing * start) * loss) * weight
+        change[start : start + block] = near_sum + (far.sum() + (near * far).sum(axis=1) if start else 0.0)
+    change = change[:count]
+    height = spacing * np.arange(count)
+    # |e^{iyl} - 1| <= min(2, y|l|); each term is off by the rounding of its weight's exponent, of a pairwise sum and of
+    # a few products, and by that of its phase, 4 y|l|
+    care = weight * (48 + 4 * (np.abs(exponent[kept]) + abs(top)))
+    order = np.argsort(np.abs(loss))
+    extent = np.abs(loss)[order]
+    linear = np.append(0.0, np.cumsum((care[order] * extent)))
+    flat = np.append(np.cumsum(care[order][::-1])[::-1], 0.0)
+    split = np.searchsorted(extent, 2 / np.maximum(height, 1e-300))
+    error = ROUNDING * (height * linear[split] + 2 * flat[split]) * (1 + 1e-9)
+    error += 8 * ROUNDING * height * float((weight * np.abs(loss)).sum()) + 2 * dropped
+    if nodes.log_error is not None:
+        scale = top + math.log(total)
+        error += np.exp(np.minimum(nodes.log_error(power + 1j * height) - scale, 700.0))
+        error += np.exp(np.minimum(nodes.log_error(np.array([complex(power)])) - scale, 700.0))
+    mean = 1.0 + change
+    square = change.real * (2 + change.real) + change.imag**2
+    value = 0.5 * np.log1p(np.maximum(square, -1 + 1e-16)) + 1j * np.angle(mean)
+    return _guarded(value, np.abs(mean), error)
+
+
+def _turned(angle: Reals) -> Complexes:
+    """e^{i angle} - 1 without cancellation."""
+    result = np.empty(angle.shape, dtype=complex)
+    half = np.sin(0.5 * angle)
+    result.real = -2 * half * half
+    result.imag = np.sin(angle)
+    return result
 
 
 def _guarded(value: Complexes, modulus: Reals, error: Reals) -> tuple[Complexes, Reals]:
@@ -218,7 +294,7 @@ def _guarded(value: Complexes, modulus: Reals, error: Reals) -> tuple[Complexes,
     """
     lost = modulus < 4 * error
     safe = np.where(lost, 1.0, modulus)
-    bound = -np.log1p(-np.where(lost, 0.0, error / safe)) + 4 * ROUNDING * (1.0 + np.abs(value))
+    bound = -np.log1p(-np.where(lost, 0.0, error / safe)) + 8 * ROUNDING * np.abs(value)
     value = np.where(lost, np.log(np.maximum(4 * error, 1e-300)), value)
     return value, np.where(lost, np.log(3.25), bound)
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GaussianPair", "SampledGaussianPair"]
 
-_DEPTH = 62.0
-"""Quadrature nodes are placed so that truncation and discretisation stay below about e^-62 = 1e-27 relatively."""
+_DEPTH = 52.0
+"""Quadrature nodes are placed so that truncation and discretisation stay below about e^-52 = 1e-22 relatively."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class SampledGaussianPair(Pair):
         sigma, q = self.sigma, self.rate
         widest = 0.78 if power >= 0 else min(0.78, 2.0 / math.sqrt(1 - power))
         beta = min(widest, 9.0 / sigma)
-        step = 2 * math.pi * sigma**2 * beta / (_DEPTH - 20 + (sigma * beta) ** 2 / 2)
+        step = 2 * math.pi * sigma**2 * beta / (_DEPTH - 12 + (sigma * beta) ** 2 / 2)
         low, high = self._window((min(power, 0.0), max(power, 1.0)))
         x = step * np.arange(math.floor(low / step), math.ceil(high / step) + 1)
         u = (x - 0.5) / sigma**2
