@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from flint import acb, arb
 
-from reference import contour, direct, exact, laws, truth
+from reference import contour, convolution, direct, exact, laws, truth
 from reference.quadrature import legendre
 
 DIRECTIONS = ("remove", "add")
@@ -68,7 +68,7 @@ def test_once_closed_form_is_the_contour(direction: str) -> None:
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize(("count", "panels", "order", "tolerance"), [(2, 48, 24, 1e-14), (3, 10, 14, 1e-7)])
+@pytest.mark.parametrize(("count", "panels", "order", "tolerance"), [(2, 48, 24, 1e-14), (3, 8, 12, 1e-6)])
 def test_twice_and_thrice_by_nested_quadrature(
     direction: str, count: int, panels: int, order: int, tolerance: float
 ) -> None:
@@ -118,6 +118,29 @@ def test_many_laplace_releases_by_contour() -> None:
     """Two hundred: the atoms' share has faded to 1e-22, so the contour sees a smooth law."""
     found = by_contour({"kind": "laplace", "noise_multiplier": 1.0, "count": 200}, "remove", 80.0, 0.0, 1e-18)
     assert close(found, exact.laplace(1.0, 200, arb(80)), 1e-13)
+
+
+@pytest.mark.parametrize(("b", "count"), [(2.0, 2), (3.0, 12)])
+def test_laplace_in_real_space_is_the_sum_of_residues(b: float, count: int) -> None:
+    found = convolution.profile(b, 1.0, "remove", count, order=20)
+    for share in (-0.3, 0.1, 0.45, 0.8):
+        epsilon = arb(share) * count / arb(b)
+        assert close(found(epsilon), exact.laplace(b, count, epsilon), 1e-18)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_sampled_laplace_once_in_real_space_is_the_closed_form(direction: str) -> None:
+    found = convolution.profile(2.0, 0.1, direction, 1, order=24)
+    for epsilon in (arb("-0.01"), arb("0.001"), arb("0.01")):
+        assert close(found(epsilon), direct.sampled_laplace(2.0, 0.1, direction, epsilon), 1e-16)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_sampled_laplace_in_real_space_is_the_contour(direction: str) -> None:
+    found = convolution.profile(1.0, 0.3, direction, 300, order=40)(arb(9))
+    mechanism = {"kind": "sampled_laplace", "noise_multiplier": 1.0, "rate": 0.3, "count": 300}
+    assert close(found, by_contour(mechanism, direction, 9.0, 0.0, 1e-22), 1e-16)
 
 
 def test_lattice_sums_against_enumeration() -> None:

@@ -23,7 +23,7 @@ from functools import partial
 
 from flint import arb
 
-from reference import contour, direct, exact, laws
+from reference import contour, convolution, direct, exact, laws
 from reference.quadrature import use_precision
 
 use_precision()
@@ -55,7 +55,7 @@ def delta(mechanisms: Sequence[Mechanism], *, epsilon: float) -> Truth:
         value = _finite_profile(mechanisms)(arb(epsilon))
         return Truth(value, value)
     if _is_short(mechanisms):
-        return Truth(*(_short_delta(mechanisms[0], direction, arb(epsilon)) for direction in DIRECTIONS))
+        return Truth(*(_short_profile(mechanisms[0], direction)(arb(epsilon)) for direction in DIRECTIONS))
     return Truth(*(_contour_delta(mechanisms, direction, epsilon) for direction in DIRECTIONS))
 
 
@@ -65,9 +65,7 @@ def epsilon(mechanisms: Sequence[Mechanism], *, delta: float) -> Truth:
         value = _bisected(_finite_profile(mechanisms), delta)
         return Truth(value, value)
     if _is_short(mechanisms):
-        m = mechanisms[0]
-        remove, add = (_bisected(partial(_short_delta, m, d), delta) for d in DIRECTIONS)
-        return Truth(remove, add)
+        return Truth(*(_bisected(_short_profile(mechanisms[0], direction), delta) for direction in DIRECTIONS))
     return Truth(*(_contour_epsilon(mechanisms, direction, delta) for direction in DIRECTIONS))
 
 
@@ -122,30 +120,29 @@ def _bisected(profile: Callable[[arb], arb], delta: float) -> arb:
     return high
 
 
-# ---- once or twice ---------------------------------------------------------------------------------------------------
+# ---- a few releases, in real space -----------------------------------------------------------------------------------
 
 
 def _is_short(mechanisms: Sequence[Mechanism]) -> bool:
-    first = mechanisms[0]
-    return len(mechanisms) == 1 and _count(first) <= {"sampled_gaussian": 2, "sampled_laplace": 1}.get(
-        str(first["kind"]), 0
-    )
+    longest = {"sampled_gaussian": 2, "sampled_laplace": 250}
+    return len(mechanisms) == 1 and _count(mechanisms[0]) <= longest.get(str(mechanisms[0]["kind"]), 0)
 
 
-def _short_delta(m: Mechanism, direction: str, epsilon: arb) -> arb:
-    """Closed form of one sampled release; of two, the mean of the closed form by two rules that must agree."""
-    scale, rate = _number(m, "noise_multiplier"), _number(m, "rate")
+def _short_profile(m: Mechanism, direction: str) -> Callable[[arb], arb]:
+    """Closed form of one sampled release; of more, two rules of different order that must agree."""
+    scale, rate, count = _number(m, "noise_multiplier"), _number(m, "rate"), _count(m)
     if m["kind"] == "sampled_laplace":
-        return direct.sampled_laplace(scale, rate, direction, epsilon)
-    if _count(m) == 1:
-        return direct.sampled_gaussian(scale, rate, direction, epsilon)
-    rules = ((80, 32), (100, 36))
-    return _agreed(
-        *(
-            direct.sampled_gaussian_repeated(scale, rate, direction, epsilon, count=2, panels=panels, order=order)
-            for panels, order in rules
-        )
+        if count == 1:
+            return partial(direct.sampled_laplace, scale, rate, direction)
+        one, other = (convolution.profile(scale, rate, direction, count, order=order) for order in (72, 64))
+        return lambda epsilon: _agreed(one(epsilon), other(epsilon))
+    if count == 1:
+        return partial(direct.sampled_gaussian, scale, rate, direction)
+    fine, coarse = (
+        partial(direct.sampled_gaussian_repeated, scale, rate, direction, count=count, panels=panels, order=order)
+        for panels, order in ((100, 36), (80, 32))
     )
+    return lambda epsilon: _agreed(fine(epsilon), coarse(epsilon))
 
 
 # ---- contour ---------------------------------------------------------------------------------------------------------
@@ -232,7 +229,7 @@ def _ceiling(mechanisms: Sequence[Mechanism], direction: str) -> float:
 
 
 def _agreed(first: arb, second: arb) -> arb:
-    gap = abs(float(((first - second) / first).mid()))
+    gap = abs(float(((first - second) / first).mid())) if first != second else 0.0
     if not gap <= AGREEMENT:
         raise ArithmeticError(f"two lines differ by {gap:.1e}: {first.str(20)} and {second.str(20)}")
     return first
