@@ -28,13 +28,11 @@ import numpy as np
 from discreet.accounting.pair import ROUNDING, Direction, Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from discreet.accounting.pair import Complexes, Reals
 
 __all__ = ["Line", "Unreachable", "line_for_delta", "line_for_epsilon", "log_chernoff", "period_for", "saddle"]
-
-Composition = "Sequence[tuple[Pair, int]]"
 
 _GOAL = math.log(1e-12)
 """ln of the share of delta that aliasing and truncation may take."""
@@ -44,7 +42,7 @@ _MOST_WORK = 1.5e8
 
 
 class Unreachable(Exception):
-    """No certificate on a line of affordable length; the message says what is in the way."""
+    """No certificate within the limits of time and memory; the message says what is in the way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,13 +184,13 @@ def log_chernoff(s: float) -> float:
 
 def line_for_epsilon(pairs: Sequence[tuple[Pair, int]], direction: Direction, epsilon: float) -> Line:
     """A line suited to reading D at this epsilon."""
-    t, _, log_delta, variance = saddle(pairs, direction, epsilon=epsilon)
+    t, _, log_delta, variance = saddle(lambda s: _cumulants(pairs, direction, s), epsilon=epsilon)
     return _line(pairs, direction, t=t, epsilon=epsilon, log_delta=log_delta, variance=variance)
 
 
 def line_for_delta(pairs: Sequence[tuple[Pair, int]], direction: Direction, delta: float, hint: float = 0.0) -> Line:
     """A line suited to finding the epsilon with D(epsilon) = delta."""
-    t, epsilon, log_delta, variance = saddle(pairs, direction, delta=delta, hint=hint)
+    t, epsilon, log_delta, variance = saddle(lambda s: _cumulants(pairs, direction, s), delta=delta, hint=hint)
     if epsilon <= 0:
         return line_for_epsilon(pairs, direction, 0.0)
     line = _line(pairs, direction, t=t, epsilon=epsilon, log_delta=log_delta, variance=variance)
@@ -209,24 +207,29 @@ def _cumulants(pairs: Sequence[tuple[Pair, int]], direction: Direction, t: float
     forward = direction is Direction.FORWARD
     total = np.zeros(3)
     for pair, count in pairs:
-        value, first, second = pair.cumulants(t + 1 if forward else -t)
+        power = t + 1 if forward else -t
+        if pair.node_count((power, power), 0.0) > 200_000:
+            raise Unreachable("the saddle point lies too far out")
+        value, first, second = pair.cumulants(power)
         total += count * np.array([value, first if forward else -first, second])
     return float(total[0]), float(total[1]), float(total[2])
 
 
 def saddle(
-    pairs: Sequence[tuple[Pair, int]],
-    direction: Direction,
+    cumulants: Callable[[float], tuple[float, float, float]],
     *,
     epsilon: float | None = None,
     delta: float | None = None,
     hint: float = 0.0,
 ) -> tuple[float, float, float, float]:
-    """t near the saddle of K(z) - eps z - ln z(z+1), with epsilon, ln delta and the curvature there (approximate)."""
+    """t near the saddle of K(z) - eps z - ln z(z+1), with epsilon, ln delta and the curvature there (approximate).
+
+    `cumulants` gives K, K' and K'' at a real t.
+    """
 
     def probe(log_t: float) -> tuple[float, float, float, float]:
         t = math.exp(log_t)
-        value, first, second = _cumulants(pairs, direction, t)
+        value, first, second = cumulants(t)
         eps = first - 1 / t - 1 / (1 + t)
         curvature = second + 1 / t**2 + 1 / (1 + t) ** 2
         used = eps if epsilon is None else epsilon

@@ -37,6 +37,8 @@ METHODS = ("auto", "exact", "gaussian_dp", "contour", "grid", "renyi", "concentr
 """What `method=` accepts."""
 
 _MOST_OUTCOMES = 1_000_000
+_GOOD = 1e-7
+"""A bracket this narrow needs no second opinion."""
 
 Parts = Sequence[tuple[Leaf, int]]
 Pairs = list[tuple[Pair, int]]
@@ -62,10 +64,44 @@ class Reading:
         return (self.upper - self.lower) / self.upper if self.upper < math.inf else math.inf
 
 
-class _Source(Protocol):
+class _Reader(Protocol):
+    """What every numerical accountant offers for one direction and its finite losses."""
+
     def bounds(self, epsilon: float) -> tuple[float, float]: ...
 
     def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]: ...
+
+
+@dataclass(frozen=True)
+class _Source:
+    """One or more readers of the same direction; their brackets are intersected."""
+
+    readers: tuple[_Reader, ...]
+    method: str
+    reason: str
+    width: float
+
+    @classmethod
+    def of(cls, reader: _Reader, method: str, reason: str, epsilon: float | None, delta: float | None) -> _Source:
+        if delta is not None:
+            low, high = reader.epsilon_bounds(delta, delta)
+        else:
+            assert epsilon is not None
+            low, high = reader.bounds(epsilon)
+        width = 0.0 if low == high else (high - low) / high if high < math.inf else math.inf
+        return cls((reader,), method, reason, width)
+
+    def meet(self, other: _Source) -> _Source:
+        first, second = (self, other) if self.width <= other.width else (other, self)
+        return _Source(first.readers + second.readers, first.method, first.reason, first.width)
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        found = [reader.bounds(epsilon) for reader in self.readers]
+        return max(low for low, _ in found), min(high for _, high in found)
+
+    def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]:
+        found = [reader.epsilon_bounds(low_delta, high_delta) for reader in self.readers]
+        return max(low for low, _ in found), min(high for _, high in found)
 
 
 def delta_reading(parts: Parts, epsilon: float, method: str = "auto") -> Reading:
@@ -93,6 +129,10 @@ def _read(parts: Parts, method: str, *, epsilon: float | None = None, delta: flo
         return Reading(min(lower, upper.upper), upper.upper, upper.method, upper.reason, is_tight=False)
     tight = lowers is not None and all(a[0] is b[0] or a[0] == b[0] for a, b in zip(uppers, lowers, strict=True))
     reading = _numeric(uppers, method, epsilon, delta)
+    if method == "auto" and reading.upper > 2 * reading.lower:
+        with_orders = _guarantee_only(parts, "renyi", epsilon, delta)
+        if with_orders.upper < reading.upper:
+            reading = replace(with_orders, lower=min(reading.lower, with_orders.upper), is_tight=True)
     if not tight:
         lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
         reading = replace(reading, lower=min(lower, reading.upper), is_tight=False)
@@ -165,15 +205,16 @@ def _direction(
                 return Reading(top * (1 - 1e-13), top * (1 + 1e-13), "exact", "the largest possible loss", name)
             upper = top * (1 + 1e-13)
             return Reading(0.0 if room_high > 0 else upper * (1 - 2e-13), upper, "exact", "the largest possible loss", name)
-        source, used, reason = _source(pairs, direction, method, delta=0.5 * (room_low + room_high))
+        source = _source(pairs, direction, method, delta=0.5 * (room_low + room_high))
         low, high = source.epsilon_bounds(room_low, room_high)
-        return Reading(min(low, top), min(high, top * (1 + 1e-13)), used, reason, name)
+        return Reading(min(low, top), min(high, top * (1 + 1e-13)), source.method, source.reason, name)
     assert epsilon is not None
     if epsilon >= _largest_loss(pairs, direction) * (1 + 1e-13):
         return Reading(lost_low, lost_high, "exact", "no finite loss exceeds this epsilon", name)
-    source, used, reason = _source(pairs, direction, method, epsilon=epsilon)
+    source = _source(pairs, direction, method, epsilon=epsilon)
     low, high = source.bounds(epsilon)
-    return Reading(min(1.0, lost_low + low * (1 - 1e-15)), min(1.0, (lost_high + high) * (1 + 1e-15)), used, reason, name)
+    low, high = min(1.0, lost_low + low * (1 - 1e-15)), min(1.0, (lost_high + high) * (1 + 1e-15))
+    return Reading(low, high, source.method, source.reason, name)
 
 
 def _largest_loss(pairs: Pairs, direction: Direction) -> float:
@@ -187,47 +228,60 @@ def _largest_loss(pairs: Pairs, direction: Direction) -> float:
 
 def _source(
     pairs: Pairs, direction: Direction, method: str, *, epsilon: float | None = None, delta: float | None = None
-) -> tuple[_Source, str, str]:
-    """The first accountant in order of preference that has a certificate."""
+) -> _Source:
+    """The first accountant in order of preference that has a good certificate, or the best of them together."""
     if method in ("auto", "exact") and len(pairs) == 1 and pairs[0][1] == 1:
-        return SingleLoss(pairs[0][0], direction), "exact", "one mechanism used once, closed form"
+        return _Source((SingleLoss(pairs[0][0], direction),), "exact", "one mechanism used once, closed form", 0.0)
     if method == "exact":
         raise InvalidArgument("method", method, "only one mechanism used once, or Gaussians, have a closed form")
-    obstacle = ""
+    obstacle, line = "", None
     if method in ("auto", "contour"):
         try:
-            if delta is not None:
-                line = line_for_delta(pairs, direction, delta)
-                line.epsilon_bounds(delta, delta)
-            else:
-                assert epsilon is not None
-                line = line_for_epsilon(pairs, direction, epsilon)
-            kind = "exact sum over the lattice of losses" if line.step else "contour integral through the saddle point"
-            return line, "contour", f"{kind}, {len(line.height)} nodes at Re z = {line.t:.4g}"
+            line = _contour(pairs, direction, epsilon, delta)
+            if method == "contour" or line.width <= _GOOD:
+                return line
         except Unreachable as error:
             obstacle = str(error)
-            if method == "auto" and EnumeratedLoss.size(pairs) <= _MOST_OUTCOMES:
-                listed = EnumeratedLoss(pairs, direction)
-                return listed, "exact", f"all {len(listed.loss)} possible total losses listed"
             if method == "contour":
                 raise CertificateError(
                     "the contour integral", limit=obstacle, advice="Use method='auto' or method='grid'."
                 ) from None
+        if EnumeratedLoss.size(pairs) <= _MOST_OUTCOMES:
+            listed = EnumeratedLoss(pairs, direction)
+            return _Source.of(listed, "exact", f"all {len(listed.loss)} possible total losses listed", epsilon, delta)
     try:
-        if delta is not None:
-            grid = grid_for_delta(pairs, direction, delta)
-            grid.epsilon_bounds(delta, delta)
-        else:
-            assert epsilon is not None
-            grid = grid_for_epsilon(pairs, direction, epsilon)
+        grid = _grid(pairs, direction, epsilon, delta, obstacle)
     except Unreachable as error:
+        if line is not None:
+            return line
         raise CertificateError(
             "this composition",
             limit=str(error),
             advice="Split it into parts, or give a Rényi curve of the part that has the widest losses.",
         ) from None
+    return grid if line is None else grid.meet(line)
+
+
+def _contour(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> _Source:
+    if delta is not None:
+        line = line_for_delta(pairs, direction, delta)
+    else:
+        assert epsilon is not None
+        line = line_for_epsilon(pairs, direction, epsilon)
+    kind = "exact sum over the lattice of losses" if line.step else "contour integral through the saddle point"
+    return _Source.of(line, "contour", f"{kind}, {len(line.height)} nodes at Re z = {line.t:.4g}", epsilon, delta)
+
+
+def _grid(
+    pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None, obstacle: str
+) -> _Source:
+    if delta is not None:
+        grid = grid_for_delta(pairs, direction, delta)
+    else:
+        assert epsilon is not None
+        grid = grid_for_epsilon(pairs, direction, epsilon)
     reason = f"tilted FFT over {len(grid.upper.above)} points, step {grid.upper.step:.3g}"
-    return grid, "grid", reason + (f" (no contour: {obstacle})" if obstacle else "")
+    return _Source.of(grid, "grid", reason + (f" (no contour: {obstacle})" if obstacle else ""), epsilon, delta)
 
 
 def renyi_total(parts: Parts, order: float) -> float:

@@ -16,19 +16,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.contour import Unreachable, period_for, saddle
+from discreet.accounting.contour import Unreachable, saddle
 from discreet.accounting.discretise import LatticeLaw, discretise, loss_span, tails_of
-from discreet.accounting.exact import invert
+from discreet.accounting.exact import SingleLoss, invert
 from discreet.accounting.pair import ROUNDING, Direction, Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from discreet.accounting.pair import Reals
 
 __all__ = ["GridLines", "grid_for_delta", "grid_for_epsilon"]
 
 _MOST_POINTS = 1 << 20
+_ROUGH = 4096
 _GOAL = 1e-13
 """Share of delta that windows and aliasing may take."""
 
@@ -107,49 +108,97 @@ def grid_for_epsilon(
     pairs: Sequence[tuple[Pair, int]], direction: Direction, epsilon: float, width: float = 1e-9
 ) -> GridLines:
     """Both discretisations, suited to reading D at this epsilon."""
-    t, _, log_delta, variance = saddle(pairs, direction, epsilon=epsilon)
-    return _lines(pairs, direction, t=t, epsilon=epsilon, log_delta=log_delta, variance=variance, width=width)
+    # D is at least that of any single part, which is enough to place the windows
+    single = max(SingleLoss(pair, direction).bounds(epsilon)[0] for pair, _ in pairs)
+    windows, coarse = _windows(pairs, direction, math.log(max(single, 1e-280)))
+    t, _, log_delta, variance = saddle(coarse.cumulants, epsilon=epsilon)
+    return _lines(pairs, direction, windows, coarse, t, epsilon, log_delta, variance, width)
 
 
 def grid_for_delta(
     pairs: Sequence[tuple[Pair, int]], direction: Direction, delta: float, width: float = 1e-9
 ) -> GridLines:
     """Both discretisations, suited to finding the epsilon with D(epsilon) = delta."""
-    t, epsilon, log_delta, variance = saddle(pairs, direction, delta=delta)
+    windows, coarse = _windows(pairs, direction, math.log(delta))
+    t, epsilon, log_delta, variance = saddle(coarse.cumulants, delta=delta)
     if epsilon <= 0:
         return grid_for_epsilon(pairs, direction, 0.0, width)
-    return _lines(pairs, direction, t=t, epsilon=epsilon, log_delta=log_delta, variance=variance, width=width)
+    return _lines(pairs, direction, windows, coarse, t, epsilon, log_delta, variance, width)
+
+
+@dataclass(frozen=True, eq=False)
+class _Coarse:
+    """A rough table of every part, cut to its window: where to put the tilt and how long a period must be.
+
+    The cut matters: a rare, very large loss that plays no role at this delta would otherwise rule the tilt.
+    """
+
+    tables: list[tuple[Reals, Reals, int]]
+
+    def cumulants(self, t: float) -> tuple[float, float, float]:
+        total = np.zeros(3)
+        for loss, log_mass, count in self.tables:
+            exponent = t * loss + log_mass
+            top = float(exponent.max())
+            terms = np.exp(exponent - top)
+            size = float(terms.sum())
+            mean = float((terms * loss).sum()) / size
+            total += count * np.array([top + math.log(size), mean, float((terms * (loss - mean) ** 2).sum()) / size])
+        return float(total[0]), float(total[1]), float(total[2])
+
+    def period(self, t: float, epsilon: float, goal: float, spread: float) -> float:
+        """Long enough for Chernoff's inequality to bound what other periods add."""
+        right = left = math.inf
+        for s in [*(t + k / spread for k in _STRIDES), *(t - k / spread for k in _STRIDES), 0.0]:
+            if 0 <= s != t:
+                needed = (self.cumulants(s)[0] - s * epsilon - goal) / abs(s - t)
+                right, left = (min(right, needed), left) if s > t else (right, min(left, needed))
+        return max(right, left, 4 * spread, 1.0 / t)
+
+
+_STRIDES = (0.5, 1.0, 2.0, 4.0, 8.0, 14.0)
+
+
+def _windows(
+    pairs: Sequence[tuple[Pair, int]], direction: Direction, log_delta: float
+) -> tuple[list[tuple[float, float]], _Coarse]:
+    """The window of every part, and the rough tables inside."""
+    goal = max(log_delta + math.log(_GOAL), -690.0)
+    windows, tables = [], []
+    for pair, count in pairs:
+        low, high = _window(pair, direction, goal - math.log(count))
+        step = max((high - low) / _ROUGH, 1e-12)
+        _, upper = discretise(pair, direction, step, (low, high), 1.0)
+        kept = upper.mass > 0
+        tables.append(((upper.origin + step * np.arange(len(upper.mass)))[kept], np.log(upper.mass[kept]), count))
+        windows.append((low, high))
+    return windows, _Coarse(tables)
 
 
 def _lines(
     pairs: Sequence[tuple[Pair, int]],
     direction: Direction,
-    *,
+    windows: list[tuple[float, float]],
+    coarse: _Coarse,
     t: float,
     epsilon: float,
     log_delta: float,
     variance: float,
     width: float,
 ) -> GridLines:
-    goal = log_delta + math.log(_GOAL)
-    windows = [_window(pair, count, direction, t=t, goal=goal) for pair, count in pairs]
     spread = math.sqrt(variance)
-    period, _ = period_for(pairs, direction, t=t, epsilon=epsilon, goal=goal, width=spread)
+    period = coarse.period(t, epsilon, log_delta + math.log(_GOAL), spread)
     # both discretisations together widen the loss by h^2/4 a step, which moves epsilon by (t+1)/2 times that
     steps = sum(count for _, count in pairs)
     fine = math.sqrt(width * max(epsilon, 1e-3 / (1 + t)) * 8 / ((t + 1) * steps))
-    coarse = max((high - low) / pair.most_points for (low, high), (pair, _) in zip(windows, pairs, strict=True))
-    step = max(fine, period / _MOST_POINTS, coarse)
-    step = _aligned(pairs, direction, step)
+    most = max((high - low) / pair.most_points for (low, high), (pair, _) in zip(windows, pairs, strict=True))
+    step = _aligned(pairs, max(fine, period / _MOST_POINTS, most))
     size = 1 << max(8, math.ceil(math.log2(period / step)))
-    if size > 2 * _MOST_POINTS:
-        raise Unreachable("the grid would need too many points")
     laws = [
         (discretise(pair, direction, step, window, t), count)
         for (pair, count), window in zip(pairs, windows, strict=True)
     ]
-    sides = [_table(laws, which, t, step, size, epsilon, spread) for which in (0, 1)]
-    return GridLines(*sides)
+    return GridLines(*(_table(laws, which, t, step, size, epsilon, spread) for which in (0, 1)))
 
 
 def _table(
@@ -226,45 +275,38 @@ def _spectrum(law: LatticeLaw, t: float, step: float, size: int) -> tuple[np.nda
     return value, error, top
 
 
-def _window(pair: Pair, count: int, direction: Direction, *, t: float, goal: float) -> tuple[float, float]:
-    """Losses between which all but e^goal / count of the (tilted) mass lies."""
+def _window(pair: Pair, direction: Direction, budget: float) -> tuple[float, float]:
+    """Losses outside of which the mass is at most e^budget on either side."""
     low, high = loss_span(pair, direction)
-    budget = goal - math.log(count)
 
-    def above(x: float) -> float:
-        return math.log(max(1e-320, float(tails_of(pair, direction, np.array([x]))[0][0])))
+    def outside(x: float, column: int) -> bool:
+        return math.log(max(1e-320, float(tails_of(pair, direction, np.array([x]))[column][0]))) <= budget
 
-    def below(x: float) -> float:
-        return math.log(max(1e-320, float(tails_of(pair, direction, np.array([x]))[1][0]))) + t * x
-
-    if high == math.inf:
-        reach = 1.0
-        while above(reach) > budget and reach < 1e12:
-            reach *= 2
-        left = -1.0 if above(0.0) > budget else -1e6
-        high = _bisect(lambda x: above(x) > budget, left, reach)
-    if low == -math.inf:
-        reach = -1.0
-        while below(reach) > budget and reach > -1e12:
-            reach *= 2
-        low = _bisect(lambda x: below(x) <= budget, reach, high)
-        low = min(low, high)
-    return low, high
+    reach = 1e-6
+    while reach < 1e12 and not (outside(reach, 0) and outside(-reach, 1)):
+        reach *= 2
+    if high > 0:
+        high = _bisect(lambda x: not outside(x, 0), max(low, -reach), min(high, reach))
+    if low < 0:
+        low = _bisect(lambda x: outside(x, 1), max(low, -reach), high)
+    return min(low, high), max(low, high)
 
 
-def _bisect(left_of: object, low: float, high: float) -> float:
-    """The border between where left_of is true (low) and false (high), to one part in a thousand of the bracket."""
-    assert callable(left_of)
+def _bisect(left_of: Callable[[float], bool], low: float, high: float) -> float:
+    """The border between where left_of holds (low) and where it does not (high), from outside the window."""
+    first = low
     for _ in range(40):
         middle = 0.5 * (low + high)
         if left_of(middle):
             low = middle
         else:
             high = middle
+        if high - low < 1e-3 * abs(high - first):
+            break
     return high
 
 
-def _aligned(pairs: Sequence[tuple[Pair, int]], direction: Direction, step: float) -> float:
+def _aligned(pairs: Sequence[tuple[Pair, int]], step: float) -> float:
     """The largest step <= `step` that divides the distance of the two atoms of the heaviest law that has them."""
     for pair, _ in sorted(pairs, key=lambda item: -item[1]):
         positions, _masses = pair.atoms()
