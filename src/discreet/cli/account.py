@@ -1,0 +1,58 @@
+"""`discreet account`: the commands about costs, each with examples that run."""
+
+from __future__ import annotations
+
+import typer
+
+from discreet.cli import calibration, comparison, levels, picture
+
+__all__ = ["account", "examples"]
+
+
+def examples(*lines: str) -> str:
+    """The last paragraph of a help text; its first character keeps Click from joining the lines."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+account = typer.Typer(
+    name="account",
+    help="Read, solve for, compare and draw privacy costs; every number is a certified bound.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    epilog=examples("discreet account compare --gaussian 1.1 --rate 256/60000 --steps 14000 --delta 1e-5"),
+)
+account.command(
+    epilog=examples(
+        "discreet account epsilon --gaussian 1.1 --rate 256/60000 --steps 14000 --delta 1e-5",
+        'discreet account epsilon --cost "100 * laplace(5)" --cost "gaussian(2)" --delta 1e-6',
+        "discreet account epsilon --gaussian 2 --delta 1e-30 --json",
+    )
+)(levels.epsilon)
+account.command(
+    epilog=examples(
+        "discreet account delta --gaussian 1.1 --rate 256/60000 --steps 14000 --epsilon 2",
+        'discreet account delta --cost "100 * randomized_response(0.1)" --epsilon 2 --json',
+    )
+)(levels.delta)
+account.command(
+    epilog=examples(
+        "discreet account calibrate --mechanism gaussian --rate 0.01 --steps 10000 --epsilon 1 --delta 1e-6",
+        'discreet account calibrate --cost "100 * laplace(x) + gaussian(9)" --epsilon 1 --delta 1e-6',
+        'discreet account calibrate --cost "x * gaussian(20)" --epsilon 1 --delta 1e-6 --json',
+    )
+)(calibration.calibrate)
+account.command(
+    epilog=examples(
+        "discreet account compare --gaussian 1.1 --rate 256/60000 --steps 14000 --delta 1e-5",
+        'discreet account compare --cost "laplace(1)" --cost "gaussian(2)" --delta 1e-6',
+        'discreet account compare --cost "100 * pure(0.1)" --method auto --method advanced --delta 1e-6 --json',
+    ),
+    short_help="Several costs, or several accountants, in one table.",
+)(comparison.compare)
+account.command(
+    epilog=examples(
+        "discreet account plot --gaussian 1.1 --rate 256/60000 --steps 14000 --output tradeoff.png",
+        'discreet account plot --cost "laplace(1)" --cost "gaussian(2)" --kind profile --output profiles.png',
+    ),
+    short_help="A picture of one or several costs.",
+)(picture.plot)

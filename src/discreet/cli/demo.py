@@ -1,0 +1,196 @@
+"""`discreet demo`: a tour in under a minute, each stop with what it shows in one sentence."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from discreet.cli.number import above, below
+from discreet.cli.reading import described, read
+from discreet.cli.show import console, table
+
+if TYPE_CHECKING:
+    from discreet.accounting import Cost
+    from discreet.divergence.tradeoff import TradeOff
+
+__all__ = ["demo"]
+
+DELTA = 1e-5
+_WIDTH, _HEIGHT = 52, 14
+_TEXT = 96
+
+
+def demo() -> None:
+    """A tour of what discreet does, in well under a minute."""
+    start = time.perf_counter()
+    screen = console()
+    screen.print("discreet: what a release of data gives away about one person, as numbers that are proved.")
+    for number, (title, stop) in enumerate(STOPS, start=1):
+        screen.print(f"\n{number}. {title}", style="bold")
+        for sentence in stop():
+            screen.print("\n".join(textwrap.wrap(sentence, _TEXT, initial_indent="   ", subsequent_indent="   ")))
+    screen.print(f"\nThat took {time.perf_counter() - start:.1f} s. Go on with: discreet account --help")
+
+
+def training() -> Cost:
+    """The run that most stops look at: DP-SGD on 60 000 people in batches of about 256."""
+    from discreet.accounting import Cost
+
+    return 14_000 * Cost.gaussian(noise_multiplier=1.1).sampled(rate=256 / 60_000)
+
+
+def _certified() -> Iterator[str]:
+    result = read(training(), delta=DELTA)
+    _rows(
+        ("cost", described(training())),
+        ("epsilon is at least", below(result.lower, 12)),
+        ("epsilon is at most", f"{above(result.upper, 12)}   at delta = {DELTA:g}"),
+        ("found by", f"{result.method}, {result.reason}; {result.milliseconds:.0f} ms"),
+    )
+    yield (
+        "A model is trained in 14000 noisy steps. Whoever sees all of them learns no more about one person than "
+        "epsilon allows, and both ends are certified: truncation, discretisation and rounding are inside."
+    )
+
+
+def _accountants() -> Iterator[str]:
+    from discreet.accounting import Cost, classic
+
+    answers = 80 * Cost.pure(0.125)
+    step = Cost.gaussian(noise_multiplier=1.1).sampled(rate=256 / 60_000)
+    split, _, _ = classic.split(step.epsilon, count=14_000, delta=DELTA)
+    rows = [
+        (
+            "basic: epsilons and deltas add up",
+            14_000 * step.epsilon(DELTA / 14_000),
+            answers.epsilon(DELTA, method="classic"),
+        ),
+        ("advanced composition", split, answers.epsilon(DELTA, method="advanced")),
+        ("Rényi divergence", training().epsilon(DELTA, method="renyi"), answers.epsilon(DELTA, method="renyi")),
+        ("discreet", training().epsilon(DELTA), answers.epsilon(DELTA)),
+    ]
+    shown = [[name, above(run, 6), above(asked, 6)] for name, run, asked in rows]
+    _table(["epsilon at most", "the training run", "80 answers, each 0.125-DP"], shown)
+    yield "Every row is true; the last one leaves nothing on the table, so the same promise needs less noise."
+
+
+def _mixture() -> Iterator[str]:
+    from discreet.accounting import Cost
+
+    parts = [
+        ("the training run", training()),
+        ("a histogram with Laplace noise", Cost.laplace(noise_multiplier=2.0)),
+        ("20 selections by the exponential mechanism", 20 * Cost.exponential_mechanism(0.2)),
+        ("100 randomized responses", 100 * Cost.randomized_response(0.1)),
+    ]
+    total = parts[0][1]
+    for _, part in parts[1:]:
+        total = total + part
+    separate = sum(part.epsilon(DELTA) for _, part in parts)
+    rows = [[name, above(part.epsilon(DELTA), 6)] for name, part in parts]
+    result = read(total, delta=DELTA)
+    rows += [["all of it, composed", above(result.upper, 6)], ["(the sum of the lines above)", above(separate, 6)]]
+    _table(["release", f"epsilon at delta = {DELTA:g}"], rows)
+    yield (
+        "Releases of different kinds share one account, and as the worst of each rarely comes together, all of them "
+        f"cost less than the sum. The certified bracket of the total has relative width {above(result.width, 2)}."
+    )
+
+
+def _small_delta() -> Iterator[str]:
+    rows = []
+    for delta in (1e-5, 1e-10, 1e-20, 1e-30):
+        result = read(training(), delta=delta)
+        rows.append([f"{delta:g}", below(result.lower), above(result.upper), f"{result.milliseconds:.0f} ms"])
+    _table(["delta", "epsilon at least", "epsilon at most", "time"], rows)
+    yield "A probability of failure of 1e-30 is as easy as 1e-5: tails are computed relative to their own size."
+
+
+def _calibrated() -> Iterator[str]:
+    from discreet.accounting import Cost
+    from discreet.accounting.calibrate import calibrate
+
+    def run(noise: float) -> Cost:
+        return 10_000 * Cost.gaussian(noise).sampled(rate=0.01)
+
+    start = time.perf_counter()
+    noise = calibrate(run, epsilon=1.0, delta=1e-6)
+    spent = 1000 * (time.perf_counter() - start)
+    _rows(
+        ("wanted", "epsilon = 1 at delta = 1e-06 for 10000 steps at rate 0.01"),
+        ("noise multiplier", f"{above(noise)}   ({spent:.0f} ms)"),
+        ("epsilon reached", above(run(noise).epsilon(1e-6))),
+    )
+    yield "The promise comes first: the smallest noise that keeps it is found, and checked by the same certificate."
+
+
+def _guarded() -> Iterator[str]:
+    from discreet.accounting import Cost
+    from discreet.accounting.budget import Budget
+    from discreet.accounting.filters import Filter
+    from discreet.errors import BudgetExceeded
+
+    guard = Filter(Budget(epsilon=1.0, delta=1e-6))
+    rows = []
+    for noise in (10.0, 12.0, 20.0, 5.0, 40.0):
+        release = Cost.gaussian(noise_multiplier=noise)
+        try:
+            guard.charge(release)
+        except BudgetExceeded as error:
+            verdict = f"refused: needs {error.unit} {above(error.requested, 3)}, left {below(error.remaining, 3)}"
+        else:
+            verdict = "charged"
+        rows.append([described(release), verdict, below(guard.remaining, 4)])
+    _table(["asked for", "answer of the filter", "left (epsilon of one pure release)"], rows)
+    yield (
+        "An analyst who looks at each answer before asking the next is covered by a filter, which refuses before "
+        "anything is computed and charges nothing for it; a smaller question may still fit."
+    )
+
+
+def _curve() -> Iterator[str]:
+    for line in drawn(training().tradeoff()):
+        print("   " + line)
+    yield (
+        "The whole guarantee as a curve: whoever tries to tell whether you were in the data and is wrong about absent "
+        "people at the rate below, misses present people at least at the rate on the left. Dots: guessing blindly."
+    )
+
+
+STOPS: Sequence[tuple[str, Callable[[], Iterator[str]]]] = (
+    ("A certified epsilon for private training", _certified),
+    ("What other ways of counting say", _accountants),
+    ("Different mechanisms in one account", _mixture),
+    ("Failure probabilities far below the usual", _small_delta),
+    ("The noise for a promise", _calibrated),
+    ("A budget that refuses", _guarded),
+    ("Everything an attacker can do", _curve),
+)
+
+
+def drawn(curve: TradeOff, *, width: int = _WIDTH, height: int = _HEIGHT) -> list[str]:
+    """A trade-off curve in characters: missed detections over false alarms, `*` for the curve, `.` for 1 - alpha."""
+    import numpy as np
+
+    columns = np.arange(width) / (width - 1)
+    cells = [[" "] * width for _ in range(height)]
+    for values, mark in ((1 - columns, "."), (curve(columns), "*")):
+        heights = np.clip(np.asarray(values), 0.0, 1.0)
+        for column, value in enumerate(heights):
+            cells[round((1 - float(value)) * (height - 1))][column] = mark
+    lines = [
+        f"{'1 ' if row == 0 else '0 ' if row == height - 1 else '  '}|{''.join(line)}" for row, line in enumerate(cells)
+    ]
+    lines.insert(0, "missed detections")
+    lines += ["  +" + "-" * width, "   0" + "false alarms".center(width - 2) + "1"]
+    return [line.rstrip() for line in lines]
+
+
+def _rows(*rows: tuple[str, str]) -> None:
+    table(None, [("  ", *row) for row in rows])
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    table(["  ", *header], [("  ", *row) for row in rows])

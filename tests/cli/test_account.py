@@ -1,0 +1,212 @@
+"""`discreet account`: the numbers of the library, on a screen or as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from cli.calling import call, good, good_json
+from discreet import Cost, WideBracket
+from discreet.accounting.calibrate import calibrate
+from discreet.accounting.evaluate import METHODS as KNOWN_METHODS
+from discreet.cli import comparison, options, reading
+from discreet.cli.calibration import SOLVABLE
+
+TRAINING = 14_000 * Cost.gaussian(1.1).sampled(256 / 60_000)
+READING = {"command", "epsilon", "delta", "lower", "upper", "width", "method", "reason", "milliseconds", "warnings"}
+COST = {"adjacency", "description", "cost"}
+
+
+def test_the_methods_offered_are_those_of_the_library() -> None:
+    assert options.METHODS == KNOWN_METHODS
+
+
+def test_epsilon_gives_the_certified_bracket_of_the_library() -> None:
+    shown = good_json("account epsilon --gaussian 1.1 --rate 256/60000 --steps 14000 --delta 1e-5")
+    assert set(shown) == READING | COST
+    assert (shown["lower"], shown["upper"]) == TRAINING.bounds(delta=1e-5)
+    assert shown["epsilon"] == shown["upper"]
+    assert shown["delta"] == 1e-5
+    assert shown["width"] == pytest.approx((shown["upper"] - shown["lower"]) / shown["upper"])
+    assert shown["method"] == "contour"
+    assert Cost.from_dict(shown["cost"]) == TRAINING
+
+
+def test_delta_gives_the_certified_bracket_of_the_library() -> None:
+    shown = good_json("account delta --gaussian 1.1 --rate 256/60000 --steps 14000 --epsilon 2")
+    assert set(shown) == READING | COST
+    assert (shown["lower"], shown["upper"]) == TRAINING.bounds(epsilon=2)
+    assert (shown["delta"], shown["epsilon"]) == (shown["upper"], 2.0)
+
+
+def test_text_output_rounds_both_ends_outwards() -> None:
+    text = good("account epsilon --gaussian 1.1 --rate 256/60000 --steps 14000 --delta 1e-5")
+    lower, upper = TRAINING.bounds(delta=1e-5)
+    found = re.search(r"bracket +\[(\S+), (\S+)\]", text)
+    assert found is not None
+    assert lower - 1e-10 < float(found[1]) <= lower <= upper <= float(found[2]) < upper + 1e-10
+    headline = re.match(r"epsilon +(\S+) at delta = 1e-05", text)
+    assert headline is not None
+    assert upper <= float(headline[1]) < upper + 1e-8
+    assert "14000 * gaussian(noise_multiplier=1.1).sampled(rate=0.00426667)" in text
+
+
+def test_all_costs_named_are_composed(tmp_path: Path) -> None:
+    stored = tmp_path / "cost.json"
+    stored.write_text((3 * Cost.pure(0.1)).to_json(), encoding="utf-8")
+    shown = good_json(
+        "account epsilon --laplace 2 --steps 2 --cost 'gaussian(4)' --cost '5 * laplace(3)' "
+        f"--file '{stored}' --delta 1e-6"
+    )
+    total = 2 * Cost.laplace(2) + Cost.gaussian(4) + 5 * Cost.laplace(3) + 3 * Cost.pure(0.1)
+    assert Cost.from_dict(shown["cost"]) == total
+    assert shown["upper"] == total.epsilon(1e-6)
+
+
+def test_what_json_printed_can_be_read_again_from_standard_input() -> None:
+    printed = good("account epsilon --cost '7 * laplace(3)' --adjacency replace-one --delta 1e-5 --json")
+    shown = good_json("account delta --file - --epsilon 1", stdin=printed)
+    assert Cost.from_dict(shown["cost"]) == 7 * Cost.laplace(3, adjacency="replace-one")
+    assert shown["adjacency"] == "replace-one"
+
+
+def test_a_method_can_be_forced() -> None:
+    shown = good_json("account epsilon --gaussian 1.1 --rate 256/60000 --steps 14000 --delta 1e-5 --method renyi")
+    assert shown["method"] == "renyi"
+    assert shown["upper"] == TRAINING.epsilon(1e-5, method="renyi")
+
+
+def test_an_infinite_epsilon_is_said_in_valid_json() -> None:
+    assert good_json("account epsilon --gaussian 1 --delta 0")["upper"] == "inf"
+
+
+def test_a_wide_bracket_is_announced_beside_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    import warnings
+
+    from discreet.accounting import evaluate
+
+    def wide(*_: object) -> evaluate.Reading:
+        warnings.warn("the bracket is wide", WideBracket, stacklevel=1)
+        return evaluate.Reading(1.0, 2.0, "grid", "for the sake of the test")
+
+    monkeypatch.setattr(evaluate, "epsilon_reading", wide)
+    result = call("account", "epsilon", "--gaussian", "1", "--delta", "1e-5", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["warnings"] == ["the bracket is wide"]
+    assert result.stderr == "Warning: the bracket is wide\n"
+    result = call("account", "compare", "--gaussian", "1", "--delta", "1e-5", "--method", "auto")
+    assert result.stderr == "Warning: gaussian(1): the bracket is wide\n"
+
+
+def test_calibrate_finds_the_value_of_the_library() -> None:
+    shown = good_json("account calibrate --mechanism gaussian --rate 0.01 --steps 10000 --epsilon 1 --delta 1e-6")
+    sigma = calibrate(lambda s: 10_000 * Cost.gaussian(s).sampled(0.01), epsilon=1, delta=1e-6)
+    assert set(shown) == READING | COST | {"value", "target"}
+    assert shown["value"] == sigma
+    assert shown["target"] == {"epsilon": 1.0, "delta": 1e-6}
+    assert shown["lower"] <= shown["upper"] == shown["epsilon"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("expression", "make"),
+    [
+        ("laplace(x) + gaussian(9)", lambda x: Cost.laplace(x) + Cost.gaussian(9)),  # falls with x: rounded up
+        ("100 * gaussian(1).sampled(x)", lambda x: 100 * Cost.gaussian(1).sampled(x)),  # grows with x: rounded down
+    ],
+)
+def test_the_digits_shown_by_calibrate_meet_the_target_when_typed_again(expression: str, make: object) -> None:
+    assert callable(make)
+    text = good(f'account calibrate --cost "{expression}" --epsilon 1 --delta 1e-6')
+    found = re.match(r"x +(\S+)\n", text)
+    assert found is not None
+    assert len(found[1].replace(".", "").lstrip("0")) <= 10
+    assert 0.999999 < make(float(found[1])).epsilon(1e-6) <= 1
+
+
+def test_calibrate_finds_a_whole_number_where_nothing_else_fits() -> None:
+    shown = good_json('account calibrate --cost "x * gaussian(20)" --epsilon 1 --delta 1e-6')
+    steps = shown["value"]
+    assert isinstance(steps, int)
+    assert (steps * Cost.gaussian(20)).epsilon(1e-6) <= 1 < ((steps + 1) * Cost.gaussian(20)).epsilon(1e-6)
+
+
+def test_calibrate_finds_how_large_a_group_may_be() -> None:
+    value = good_json('account calibrate --cost "laplace(10).grouped(x)" --epsilon 0.45 --delta 0')["value"]
+    assert value == 4
+
+
+def test_calibrate_adds_known_costs_to_the_unknown_one(tmp_path: Path) -> None:
+    stored = tmp_path / "cost.json"
+    stored.write_text(Cost.pure(0.25).to_json(), encoding="utf-8")
+    shown = good_json(f'account calibrate --mechanism pure --cost "pure(0.25)" --file "{stored}" --epsilon 1 --delta 0')
+    assert shown["value"] == pytest.approx(0.5, rel=1e-8)
+
+
+@pytest.mark.parametrize("mechanism", SOLVABLE)
+def test_every_mechanism_offered_can_be_solved_for(mechanism: str) -> None:
+    shown = good_json(f"account calibrate --mechanism {mechanism} --epsilon 1 --delta 1e-5")
+    assert 0.9999 < shown["upper"] <= 1
+
+
+def test_calibrate_keeps_to_its_limits() -> None:
+    assert (
+        good_json("account calibrate --mechanism gaussian --low 10 --high 20 --epsilon 1 --delta 1e-5")["value"] == 10
+    )
+
+
+def test_compare_reads_several_costs() -> None:
+    shown = good_json('account compare --cost "laplace(1)" --cost "2 * gaussian(2)" --delta 1e-6')
+    assert (shown["command"], shown["quantity"], shown["delta"]) == ("account compare", "epsilon", 1e-6)
+    assert [row["name"] for row in shown["rows"]] == ["laplace(1)", "2 * gaussian(2)"]
+    for row, cost in zip(shown["rows"], [Cost.laplace(1), 2 * Cost.gaussian(2)], strict=True):
+        assert (row["lower"], row["upper"]) == cost.bounds(delta=1e-6)
+        assert set(row) == READING - {"command", "epsilon", "delta"} | COST | {"name", "asked"}
+
+
+def test_compare_reads_one_cost_by_several_accountants() -> None:
+    rows = good_json("account compare --cost '100 * pure(0.1)' --delta 1e-6")["rows"]
+    assert [row["asked"] for row in rows] == list(comparison.ACCOUNTANTS)
+    uppers = {row["asked"]: row["upper"] for row in rows}
+    assert uppers["auto"] < min(uppers["renyi"], uppers["advanced"]) < uppers["classic"]
+    assert uppers["advanced"] == pytest.approx(5.756105519, rel=1e-9)  # [Kairouz et al. 2015, Thm 3.4]
+
+
+def test_compare_says_which_accountant_does_not_apply() -> None:
+    command = "account compare --gaussian 2 --delta 1e-6 --method auto --method classic --method advanced"
+    text = good(command)
+    assert re.search(r"gaussian\(2\) +classic +- +- +- +-", text)
+    assert "- classic, advanced: " in text
+    rows = good_json(command)["rows"]
+    assert "error" not in rows[0]
+    assert rows[1]["error"]["kind"] == "InvalidArgument"
+
+
+def test_compare_fails_if_no_accountant_applies() -> None:
+    assert call("account", "compare", "--gaussian", "2", "--delta", "1e-6", "--method", "classic").exit_code == 1
+
+
+def test_compare_reads_delta_too() -> None:
+    [row] = good_json("account compare --gaussian 2 --epsilon 1 --method exact")["rows"]
+    assert (row["lower"], row["upper"]) == Cost.gaussian(2).bounds(epsilon=1)
+
+
+def test_tables_are_aligned_and_end_without_spaces() -> None:
+    lines = good('account compare --cost "laplace(1)" --cost "2 * gaussian(2)" --delta 1e-6').splitlines()
+    assert lines[0].split() == ["cost", "method", "epsilon", ">=", "epsilon", "<=", "width", "ms"]
+    assert len({line.index(word) for line, word in zip(lines, ["method", "auto", "auto"], strict=True)}) == 1
+    assert not any(line.endswith(" ") for line in lines)
+    assert not any("\x1b" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [TRAINING, Cost.laplace(2) + 3 * Cost.pure(1), Cost.gaussian(2, adjacency="replace-one"), Cost.zero()],
+)
+def test_descriptions_leave_the_adjacency_to_its_own_line(cost: Cost) -> None:
+    text = reading.described(cost)
+    assert "adjacency" not in text
+    assert text in repr(cost)
+    assert text.count("(") == text.count(")")

@@ -1,0 +1,71 @@
+"""The demo tells a reader what they see, and what it shows is true."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from cli.calling import good
+from discreet import Cost
+from discreet.cli.demo import STOPS, drawn
+from discreet.divergence.tradeoff import TradeOff
+
+
+@pytest.fixture(scope="module")
+def tour() -> str:
+    return good("demo")
+
+
+def numbers_after(label: str, text: str) -> list[float]:
+    """The numbers on the first line that starts with the label."""
+    found = re.search(rf"^ +{re.escape(label)} +(.*)$", text, re.MULTILINE)
+    assert found is not None, label
+    return [float(word) for word in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])", found[1])]
+
+
+def test_every_stop_has_a_title_and_ends_with_what_it_shows(tour: str) -> None:
+    stops = re.split(r"^\d+\. ", tour, flags=re.MULTILINE)[1:]
+    assert [stop.splitlines()[0] for stop in stops] == [title for title, _ in STOPS]
+    for stop in stops:
+        said = stop.strip().splitlines()
+        sentence = said[-1] if not said[-1].startswith("That took") else said[-3]
+        assert sentence.endswith(".")
+
+
+def test_lines_are_short_and_plain(tour: str) -> None:
+    assert max(map(len, tour.splitlines())) <= 110
+    assert "\x1b" not in tour
+
+
+def test_the_certified_ends_are_those_of_the_library(tour: str) -> None:
+    lower, upper = (14_000 * Cost.gaussian(1.1).sampled(256 / 60_000)).bounds(delta=1e-5)
+    assert lower - 1e-10 < numbers_after("epsilon is at least", tour)[0] <= lower
+    assert upper <= numbers_after("epsilon is at most", tour)[0] < upper + 1e-10
+
+
+def test_no_accountant_is_below_ours(tour: str) -> None:
+    ours = numbers_after("discreet", tour)
+    for other in ("basic: epsilons and deltas add up", "advanced composition", "Rényi divergence"):
+        assert all(a > b for a, b in zip(numbers_after(other, tour), ours, strict=True))
+
+
+def test_the_composition_costs_less_than_the_sum(tour: str) -> None:
+    together, separate = numbers_after("all of it, composed", tour), numbers_after("(the sum of the lines above)", tour)
+    assert together < separate
+
+
+def test_the_filter_refuses_once_and_goes_on(tour: str) -> None:
+    assert len(re.findall(r"gaussian\(noise_multiplier=\d+\) +charged", tour)) == 4
+    assert len(re.findall(r"gaussian\(noise_multiplier=5\) +refused: needs mu", tour)) == 1
+
+
+def test_a_curve_is_drawn_where_its_values_are() -> None:
+    lines = drawn(TradeOff.from_guarantee(0.0, 0.5), width=11, height=11)  # max(0, 1/2 - alpha)
+    rows = [line[3:] for line in lines[1:12]]
+    assert lines[1].startswith("1 |")
+    assert lines[11].startswith("0 |")
+    for column in range(11):
+        row = next(index for index, line in enumerate(rows) if line[column : column + 1] == "*")
+        assert row == round(10 * (1 - max(0.0, 0.5 - column / 10)))
+    assert [line.index(".") for line in rows[:10]] == list(range(10))

@@ -1,0 +1,62 @@
+"""Help: every command has examples, the examples run, and the documentation shows the same help."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cli.calling import call
+from cli_reference import PAGE, commands, help_of, page
+
+COMMANDS = list(commands())
+
+
+def examples(text: str) -> list[str]:
+    """The lines below `Examples:` in a help text."""
+    _, _, below = text.partition("\n  Examples:\n")
+    return [line.strip() for line in below.splitlines() if line.strip()]
+
+
+EXAMPLES = sorted({line for path in COMMANDS for line in examples(help_of(path))})
+
+
+def test_the_walk_finds_the_commands() -> None:
+    assert {("account", name) for name in ("epsilon", "delta", "calibrate", "compare", "plot")} <= set(COMMANDS)
+    assert {(), ("demo",), ("account",)} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_shows_examples_of_itself(path: tuple[str, ...]) -> None:
+    found = examples(help_of(path))
+    assert found
+    assert all(line.startswith(" ".join(("discreet", *path))) for line in found)
+
+
+@pytest.mark.parametrize("path", [path for path in COMMANDS if path and path[0] == "account" and len(path) == 2])
+def test_every_command_about_costs_speaks_json(path: tuple[str, ...]) -> None:
+    assert re.search(r"^  --json ", help_of(path), re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", [line for line in EXAMPLES if line != "discreet demo"])
+def test_the_example_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = call(*shlex.split(line)[1:])
+    assert result.exit_code == 0, result.output
+    assert result.stdout
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_fits_on_a_screen_of_100_columns(path: tuple[str, ...]) -> None:
+    assert max(map(len, help_of(path).splitlines())) <= 106
+
+
+def test_short_and_long_help_are_the_same() -> None:
+    assert call("account", "delta", "-h").stdout == call("account", "delta", "--help").stdout
+
+
+def test_the_page_in_the_documentation_is_what_help_says() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python docs/tooling/cli_reference.py"
