@@ -273,19 +273,24 @@ def _closed_limit(order: float, epsilon: float, delta: float) -> float:
 def renyi_limit(order: float, epsilon: float, delta: float) -> float:
     """The largest divergence of this order that certainly converts to (epsilon, delta), to about ten digits.
 
-    `renyi.epsilon_at_order` is certified, so every value for which it stays at or below epsilon is valid; its slope in
-    the divergence is close to 1, and a few steps find the largest.
+    `renyi.epsilon_at_order` is certified and grows with the divergence, so every value at which it stays at or below
+    epsilon is valid. Both conversions of `renyi` are tried by it, so the closed one gives a first valid value.
     """
-    value = max(_closed_limit(order, epsilon, delta), 0.0)
-    for _ in range(20):
-        miss = epsilon - renyi.epsilon_at_order(order, value, delta)
-        value = max(value + miss, 0.0)
-        if abs(miss) <= 1e-11 * (1 + epsilon):
-            break
-    step = 1e-11 * (1 + value)
-    while value > 0 and renyi.epsilon_at_order(order, value, delta) > epsilon:
-        value, step = max(value - step, 0.0), 2 * step
-    return value
+
+    def fits(value: float) -> bool:
+        return renyi.epsilon_at_order(order, value, delta) <= epsilon
+
+    low = max(_closed_limit(order, epsilon, delta) * (1 - 1e-12) - 1e-12, 0.0)
+    step = 0.01 * low + 1e-6
+    if not fits(low):
+        return 0.0
+    while fits(low + step):
+        low, step = low + step, 2 * step
+    while step > 1e-11 * low + 1e-300:
+        step *= 0.5
+        if fits(low + step):
+            low += step
+    return low
 
 
 @lru_cache(maxsize=4096)

@@ -110,15 +110,21 @@ def floor_root(exact: Exact) -> float:
 
 
 def up(exact: Exact) -> float:
-    """The smallest float that is not below."""
-    return math.inf if exact == INFINITE else ceiling(finite(exact))
+    """The smallest float whose decimal is not below."""
+    if exact == INFINITE:
+        return math.inf
+    value = ceiling(finite(exact))
+    if value < math.inf and decimal(value) < exact:
+        return math.nextafter(value, math.inf)
+    below = math.nextafter(value, -math.inf)
+    return below if decimal(below) >= exact else value
 
 
 def up_root(exact: Exact) -> float:
     """A float whose decimal is not below the root, at most one step above the smallest such."""
     if exact == INFINITE:
         return math.inf
-    root = math.sqrt(up(exact))
+    root = math.sqrt(ceiling(finite(exact)))
     return root if decimal(root) ** 2 >= exact else math.nextafter(root, math.inf)
 
 

@@ -108,8 +108,8 @@ class Odometer:
         best = up(totals[_EPSILON_REST])
         for quantity, total in totals.items():
             if quantity.kind == "renyi" and total != INFINITE:
-                share = self._deltas[quantity.order]
-                best = min(best, renyi.epsilon_at_order(quantity.order, up(total), share, conversion="improved"))
+                share, spent = self._deltas[quantity.order], ceiling(finite(total))
+                best = min(best, renyi.epsilon_at_order(quantity.order, spent, share, conversion="improved"))
         return best
 
     @property
