@@ -42,6 +42,9 @@ __all__ = ["Loss"]
 _REMAINDER = 1e-12
 """Mass that may lie outside the window of the table."""
 
+_NARROW = 1e-9
+"""Relative width to which D is read: a tail is good to about the square root of it."""
+
 _MOST_LATTICE_POINTS = 4096
 _NARROWEST = 1e-6
 """Share of the window below which a cell is not split: an atom, as far as the table goes."""
@@ -88,16 +91,11 @@ class Loss(Drawable):
                 )
             pairs.append((pair, times))
         way = Sweep(pairs, Direction(direction))
-        lattice = _lattice_points(way)
-        if lattice is None:
-            places = _places(way, points)
-            above = [_tail(way, place) for place in places]
-        else:
-            places, borders = lattice
-            above = [_tail(way, border) for border in borders]
-        tails = np.minimum.accumulate(np.minimum(np.array(above), 1.0))
+        lattice = _lattice_table(way)
+        table = _table(way, points) if lattice is None else lattice
+        tails = np.minimum.accumulate(np.array(list(table.values())))
         mass = -np.diff(tails, prepend=1.0)
-        return cls(cost, direction, np.array(places), mass, float(tails[-1]), lattice is not None, way)
+        return cls(cost, direction, np.array(list(table)), mass, float(tails[-1]), lattice is not None, way)
 
     def tail(self, x: ArrayLike) -> Reals:
         """Certified upper bound of P(L > x); a loss that equals x up to rounding is counted."""
@@ -142,16 +140,16 @@ def _tail(way: Sweep, x: float) -> float:
         return min(1.0, above * (1 + 512 * ROUNDING) + way.infinite[1])
     lattice = common_lattice(way.pairs, way.direction)
     if lattice is None:
-        low, high = way.bounds(x)
+        low, high = way.bounds(x, narrow=_NARROW)
         width = (high - low) / high if high > 0 else 0.0
         back = max(way.deviation * math.sqrt(2 * width), 1e-7 * way.deviation, 1e-14 * abs(x))
     else:
         # between two points of the lattice the tail is constant: read it in the middle, far from both
         origin, step, blur = lattice
         x = origin + step * (math.floor((x - blur - origin) / step) + 0.75)
-        low, high = way.bounds(x)
+        low, high = way.bounds(x, narrow=_NARROW)
         back = 0.5 * step
-    before = way.bounds(x - back)[1]
+    before = way.bounds(x - back, narrow=_NARROW)[1]
     return min(1.0, (high + max(0.0, before - low) / -math.expm1(-back)) * (1 + 16 * ROUNDING))
 
 
@@ -166,11 +164,11 @@ def _window(way: Sweep) -> tuple[float, float]:
     return low, high
 
 
-def _places(way: Sweep, points: int) -> list[float]:
-    """Points of the table: equally spaced first, then the cell with the most mass is halved again and again."""
+def _table(way: Sweep, points: int) -> dict[float, float]:
+    """P(L > x) by x: equally spaced points first, then the cell with the most mass is halved again and again."""
     low, high = _window(way)
     if not high > low:
-        return [high]
+        return {high: _tail(way, high)}
     places = np.linspace(low, high, points // 4 + 1).tolist()
     if high == way.largest:
         places[-1] += 2e-13 * abs(high)  # an atom at the largest loss lies below the end
@@ -185,11 +183,11 @@ def _places(way: Sweep, points: int) -> list[float]:
         tails[middle] = _tail(way, middle)
         heapq.heappush(cells, (tails[middle] - tails[left], left, middle))
         heapq.heappush(cells, (tails[right] - tails[middle], middle, right))
-    return sorted(tails)
+    return dict(sorted(tails.items()))
 
 
-def _lattice_points(way: Sweep) -> tuple[list[float], list[float]] | None:
-    """The points of the lattice of losses inside the window, and the borders above each; None if there is none."""
+def _lattice_table(way: Sweep) -> dict[float, float] | None:
+    """P(L > x) by x for the points x of the lattice of losses inside the window; None if there is no lattice."""
     lattice = common_lattice(way.pairs, way.direction) if way.pairs else None
     if lattice is None:
         return None
@@ -198,5 +196,4 @@ def _lattice_points(way: Sweep) -> tuple[list[float], list[float]] | None:
     first, last = math.floor((low - origin) / step + 1e-6), math.ceil((high - origin) / step - 1e-6)
     if last - first >= _MOST_LATTICE_POINTS:
         return None
-    index = np.arange(first, last + 1)
-    return (origin + step * index).tolist(), (origin + step * (index + 0.5)).tolist()
+    return {origin + step * k: _tail(way, origin + step * (k + 0.5)) for k in range(first, last + 1)}

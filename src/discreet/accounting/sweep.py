@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["NARROW", "Sweep", "sweeps"]
 
 NARROW = 1e-6
-"""Relative width up to which a neighbour's bracket is taken."""
+"""Relative width up to which a neighbour's bracket is taken unless a narrower one is asked for."""
 
 _WIDEST = 1e-3
 """Relative width of a source at its own anchor up to which its neighbours may be read with twice that."""
@@ -66,15 +66,15 @@ class Sweep:
         """One mechanism, used once."""
         return len(self.pairs) == 1 and self.pairs[0][1] == 1
 
-    def bounds(self, epsilon: float, *, floor: float = 0.0) -> tuple[float, float]:
+    def bounds(self, epsilon: float, *, narrow: float = NARROW, floor: float = 0.0) -> tuple[float, float]:
         """Certified lower and upper D(epsilon), infinite losses included, at any real epsilon.
 
-        The bracket has a relative width of about 1e-6 or better where the accountants reach it, or a width <= `floor`.
+        Their relative width is at most `narrow` where the accountants reach it, or their width at most `floor`.
         """
-        low, high = self._finite(epsilon, floor)
+        low, high = self._finite(epsilon, narrow, floor)
         return min(1.0, self.infinite[0] + low * (1 - 1e-15)), min(1.0, (self.infinite[1] + high) * (1 + 1e-15))
 
-    def _finite(self, epsilon: float, floor: float) -> tuple[float, float]:
+    def _finite(self, epsilon: float, narrow: float, floor: float) -> tuple[float, float]:
         if epsilon >= max(self.largest, 0.0) * (1 + 1e-13):
             return 0.0, 0.0
         low, high = 0.0, 1.0
@@ -82,7 +82,7 @@ class Sweep:
             source, own_width = self._source(anchor)
             found = source.bounds(epsilon)
             low, high = max(low, found[0]), min(high, found[1])
-            allowed = 2 * own_width if NARROW < own_width <= _WIDEST else NARROW
+            allowed = max(narrow, 2 * own_width) if own_width <= _WIDEST else narrow
             if high - low <= max(allowed * high, floor):
                 break
         return low, high
