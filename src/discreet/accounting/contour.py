@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.pair import ROUNDING, Direction, Pair
+from discreet.accounting.pair import ROUNDING, Direction, Pair, unit_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,7 +79,7 @@ class Line:
         cut = math.exp(min(700.0, self.log_cut - self.t * epsilon)) * (1 + 1e-9)
         upper = value + error + cut
         lower = value - error - cut - self.alias(epsilon)
-        return max(0.0, lower * (1 - 4 * ROUNDING)), min(1.0, upper * (1 + 4 * ROUNDING))
+        return unit_interval(lower * (1 - 4 * ROUNDING), upper * (1 + 4 * ROUNDING))
 
     def slope(self, epsilon: float) -> tuple[float, float]:
         """D(epsilon) and its derivative, without a certificate (for Newton's method)."""
@@ -372,7 +372,8 @@ def _lattice_heights(
     reaches = height[-1] * 0.5 ** np.arange(1, 14)
     log_bound = np.zeros(len(reaches))
     for pair, times in pairs:
-        log_bound += times * pair.log_decay(power, reaches)
+        own = pair.lattice is not None and pair.lattice.step == step
+        log_bound += times * (pair.log_decay_within if own else pair.log_decay)(power, reaches)
     # the kernel is at most step (1/|1 - e^{-z step}| + 1/|1 - e^{-(z+1) step}|) <= pi / y there, count terms / period
     log_cut = log_bound + np.log(2 * math.pi / reaches / step)
     good = np.flatnonzero(log_cut <= goal)
@@ -450,9 +451,9 @@ def common_lattice(pairs: Sequence[tuple[Pair, int]], direction: Direction) -> t
         assert lattice is not None
         origin += count * lattice.origin
         low, high = pair.span
-        extent = max(abs(low), abs(high)) if math.isfinite(low) and math.isfinite(high) else 80 * lattice.step
+        extent = max(abs(low), abs(high))
         multiple = round(lattice.step / step)
-        drift = (high - low) / lattice.step * abs(lattice.step - multiple * step) if math.isfinite(high - low) else 0.0
+        drift = (high - low) / lattice.step * abs(lattice.step - multiple * step)
         if drift > 1e-9 * step:
             return None
         blur += count * (drift + 4 * ROUNDING * extent)

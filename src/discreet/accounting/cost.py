@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import leaves, storing
+from discreet.accounting.contour import Unreachable
 from discreet.accounting.evaluate import Reading, delta_reading, epsilon_reading, renyi_total
 from discreet.accounting.leaves.own import leaf_from_pair, leaf_from_tradeoff
 from discreet.arguments import count, nonnegative, one_of, probability, real
@@ -135,6 +136,9 @@ class Cost:
     def from_pair(cls, P: object, Q: object, *, adjacency: str = "add-remove") -> Cost:  # noqa: N803 - as on paper
         """Any mechanism dominated by (P, Q): two finite distributions, or two continuous ones.
 
+        P is the output with the person's record and Q the output without it: the cost covers adding and removing the
+        record, and sampling mixes Q into P. Which is which matters if the pair is not symmetric.
+
         Finite: mappings {outcome: probability} or sequences over the same outcomes. Continuous: objects with vectorised
         `cdf`, `sf`, `logpdf` and `ppf` (a frozen SciPy distribution, say) and a monotone likelihood ratio.
         """
@@ -247,7 +251,10 @@ class Cost:
         order = real("order", order, advice="pass an order > 1")
         if order <= 1:
             raise InvalidArgument("order", order, "pass an order > 1")
-        return renyi_total(self.parts, order)
+        try:
+            return renyi_total(self.parts, order)
+        except (Unreachable, OverflowError):
+            return math.inf
 
     def zcdp(self) -> float:
         """The smallest rho for which rho-zCDP is known to hold; infinite if none."""

@@ -43,7 +43,10 @@ def discretise(
 ) -> tuple[LatticeLaw, LatticeLaw]:
     """(lower, upper) discretisation of one step."""
     origin = window[0]
-    count = max(1, math.ceil((window[1] - origin) / step - 1e-9))
+    slack = 1e-9 if len(pair.atoms()[0]) else 0.0  # an atom at the end is met up to rounding, see `_snapped`
+    count = max(1, math.ceil((window[1] - origin) / step - slack))
+    if not slack and origin + step * count < window[1]:
+        count += 1  # rounding must not leave the end of the window outside
     edges = origin + step * np.arange(count + 1)
     positions, _ = pair.atoms()
     if len(positions):
@@ -76,7 +79,7 @@ def _upper(columns: tuple[Reals, Reals, Reals, Reals], edges: Reals, step: float
     p_above, p_below, q_above, q_below = columns
     p, p_tail = _cells(p_above, p_below)
     q, q_tail = _cells(q_above, q_below)
-    left = np.exp(edges[:-1])
+    left = np.exp(np.minimum(edges[:-1], 700.0))  # beyond, q is 0 in floating point and all of p moves up
     slack = 16 * ROUNDING * (p_tail + q_tail * left)
     move = (p - q * left + slack) / -math.expm1(-step)
     move = np.clip(move, 0.0, p)
@@ -92,7 +95,9 @@ def _upper(columns: tuple[Reals, Reals, Reals, Reals], edges: Reals, step: float
 def _tail_shift(p: Reals, tail: Reals, step: float) -> float:
     """A relative error of 16 ROUNDING in a tail moves the loss by 16 ROUNDING tail / density; the worst of all cells
     that hold a share of the mass worth counting."""
-    heavy = p > 1e-30 * p.max()
+    heavy = p > max(1e-30 * float(p.max()), 0.0)
+    if not heavy.any():
+        return 0.0
     return float((32 * ROUNDING * tail[heavy] * step / p[heavy]).max())
 
 

@@ -11,9 +11,9 @@ exact mean beside the exact variance, which shifts that profile by m - v/2:
     delta(epsilon) = delta_GDP(epsilon - m + v/2; mu = sqrt(v)).
 
 No loss exceeds the sum of the largest ones, so neither does the estimate. For Gaussian noise it is exact. For sampled
-Gaussians with many steps mu tends to `gaussian_dp.clt_estimate` [Bu et al. 2020]. The tails of the true loss are heavier
-than normal for sampled mechanisms, so **the estimate is often too small**, by 5 % at moderate delta and by factors at
-tiny delta: use it for orientation, never as a guarantee.
+Gaussians with many steps mu tends to `gaussian_dp.clt_estimate` [Bu et al. 2020]. The tails of the true loss are
+heavier than normal for sampled mechanisms, so **the estimate is often too small**, by 5 % at moderate delta and by
+factors at tiny delta: use it for orientation, never as a guarantee.
 """
 
 from __future__ import annotations

@@ -116,6 +116,15 @@ def epsilon_reading(parts: Parts, delta: float, method: str = "auto") -> Reading
 
 def _read(parts: Parts, method: str, *, epsilon: float | None = None, delta: float | None = None) -> Reading:
     method = one_of("method", method, METHODS)
+    reading = _reading_of(parts, method, epsilon, delta)
+    if math.isnan(reading.lower) or math.isnan(reading.upper):
+        raise CertificateError(
+            "this reading", limit="a number that is not finite", advice="Please report it: see SECURITY.md."
+        )
+    return reading
+
+
+def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float | None) -> Reading:
     if not parts:
         return Reading(0.0, 0.0, "exact", "nothing was released")
     if method in ("renyi", "concentrated", "classic", "advanced"):
@@ -142,17 +151,17 @@ def _read(parts: Parts, method: str, *, epsilon: float | None = None, delta: flo
 def _pairs(parts: Parts, which: Callable[[Leaf], Pair | None]) -> Pairs | None:
     """The pairs of all parts, all Gaussian ones merged into one; None if some part has none."""
     found: Pairs = []
-    square = 0.0
+    squares: list[float] = []
     for leaf, count in parts:
         pair = which(leaf)
         if pair is None:
             return None
         if isinstance(pair, GaussianPair):
-            square += count * pair.mu**2
+            squares.append(count * pair.mu**2)
         else:
             found.append((pair, count))
-    if square > 0:
-        found.append((GaussianPair(math.sqrt(square)), 1))
+    if squares:
+        found.append((GaussianPair(math.sqrt(math.fsum(squares))), 1))
     return found
 
 
@@ -174,7 +183,7 @@ def _numeric(pairs: Pairs, method: str, epsilon: float | None, delta: float | No
 
 def _gaussian(pair: Pair, epsilon: float | None, delta: float | None) -> Reading:
     assert isinstance(pair, GaussianPair)
-    slack = 4e-16
+    slack = 2e-15
     low, high = pair.mu * (1 - slack), pair.mu * (1 + slack)
     reason = f"Gaussian noise composes to Gaussian noise: mu = {pair.mu:.6g}, closed form"
     if epsilon is not None:
@@ -195,24 +204,29 @@ def _direction(
     """The bracket in one direction: infinite losses first, then the finite ones."""
     lost_low, lost_high = total_infinite(pairs, direction)
     name = direction.value
+    blur = sum(count * pair.blur for pair, count in pairs)
     if delta is not None:
         top = _largest_loss(pairs, direction)
         if delta < lost_low:
             return Reading(math.inf, math.inf, "exact", f"with probability {lost_low:.3g} the loss is infinite", name)
+        if delta < lost_high:
+            reason = f"delta is within rounding of the probability {lost_high:.3g} of an infinite loss"
+            return Reading(0.0, math.inf, "exact", reason, name)
         room_low, room_high = delta - lost_high, delta - lost_low
-        if room_low <= 0:
-            if lost_high == 0 and top < math.inf:
-                return Reading(top * (1 - 1e-13), top * (1 + 1e-13), "exact", "the largest possible loss", name)
-            upper = top * (1 + 1e-13)
-            return Reading(0.0 if room_high > 0 else upper * (1 - 2e-13), upper, "exact", "the largest possible loss", name)
+        if room_low <= 0 or room_low < 1e-290:
+            lowest = max(0.0, top * (1 - 1e-13) - blur) if room_high <= 0 else 0.0
+            return Reading(lowest, top * (1 + 1e-13) + blur, "exact", "the largest possible loss", name)
         source = _source(pairs, direction, method, delta=0.5 * (room_low + room_high))
         low, high = source.epsilon_bounds(room_low, room_high)
-        return Reading(min(low, top), min(high, top * (1 + 1e-13)), source.method, source.reason, name)
+        low, high = max(0.0, low - blur), high + blur if high > 0 or blur > 0 else 0.0
+        return Reading(min(low, top), min(high, top * (1 + 1e-13) + blur), source.method, source.reason, name)
     assert epsilon is not None
-    if epsilon >= _largest_loss(pairs, direction) * (1 + 1e-13):
+    if epsilon >= _largest_loss(pairs, direction) * (1 + 1e-13) + blur:
         return Reading(lost_low, lost_high, "exact", "no finite loss exceeds this epsilon", name)
     source = _source(pairs, direction, method, epsilon=epsilon)
     low, high = source.bounds(epsilon)
+    if blur:
+        low, high = source.bounds(epsilon + blur)[0], source.bounds(max(0.0, epsilon - blur))[1] + min(1.0, blur)
     low, high = min(1.0, lost_low + low * (1 - 1e-15)), min(1.0, (lost_high + high) * (1 + 1e-15))
     return Reading(low, high, source.method, source.reason, name)
 
@@ -240,18 +254,23 @@ def _source(
             line = _contour(pairs, direction, epsilon, delta)
             if method == "contour" or line.width <= _GOOD:
                 return line
-        except Unreachable as error:
+        except (Unreachable, OverflowError) as error:
             obstacle = str(error)
             if method == "contour":
                 raise CertificateError(
                     "the contour integral", limit=obstacle, advice="Use method='auto' or method='grid'."
                 ) from None
+        cut = _cut(pairs, direction, epsilon, delta)
+        if cut is not None:
+            line = cut if line is None else cut.meet(line)
+            if line.width <= _GOOD:
+                return line
         if EnumeratedLoss.size(pairs) <= _MOST_OUTCOMES:
             listed = EnumeratedLoss(pairs, direction)
             return _Source.of(listed, "exact", f"all {len(listed.loss)} possible total losses listed", epsilon, delta)
     try:
         grid = _grid(pairs, direction, epsilon, delta, obstacle)
-    except Unreachable as error:
+    except (Unreachable, OverflowError) as error:
         if line is not None:
             return line
         raise CertificateError(
@@ -270,6 +289,44 @@ def _contour(pairs: Pairs, direction: Direction, epsilon: float | None, delta: f
         line = line_for_epsilon(pairs, direction, epsilon)
     kind = "exact sum over the lattice of losses" if line.step else "contour integral through the saddle point"
     return _Source.of(line, "contour", f"{kind}, {len(line.height)} nodes at Re z = {line.t:.4g}", epsilon, delta)
+
+
+def _cut(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> _Source | None:
+    """The contour with far losses left out: they are paid for in delta, at most 1e-13 of it."""
+    if direction is Direction.BACKWARD:
+        return None
+    if delta is not None:
+        log_delta = math.log(delta)
+    else:
+        assert epsilon is not None
+        log_delta = math.log(max(1e-290, *(SingleLoss(pair, direction).bounds(epsilon)[0] for pair, _ in pairs)))
+    budget = log_delta + math.log(1e-13) - math.log(sum(count for _, count in pairs))
+    shorter: Pairs = [(pair.cut(budget), count) for pair, count in pairs]
+    if all(new is old for (new, _), (old, _) in zip(shorter, pairs, strict=True)):
+        return None
+    lost = total_infinite(shorter, direction)[1] - total_infinite(pairs, direction)[1]
+    try:
+        source = _contour(shorter, direction, epsilon, delta)
+    except (Unreachable, OverflowError):
+        return None
+    return replace(source, readers=tuple(_Short(reader, max(0.0, lost)) for reader in source.readers))
+
+
+@dataclass(frozen=True)
+class _Short:
+    """A reader of losses some of which were left out, of total mass `lost`."""
+
+    reader: _Reader
+    lost: float
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        low, high = self.reader.bounds(epsilon)
+        return low, min(1.0, high + self.lost)
+
+    def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]:
+        if low_delta <= self.lost:
+            return 0.0, math.inf
+        return self.reader.epsilon_bounds(low_delta - self.lost, high_delta)
 
 
 def _grid(

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from discreet.accounting.discretise import tails_of
-from discreet.accounting.pair import ROUNDING, Direction, Pair
+from discreet.accounting.pair import ROUNDING, Direction, Pair, unit_interval
 from discreet.accounting.pairs.atoms import AtomsPair
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["EnumeratedLoss", "SingleLoss", "invert"]
 
 
+_LEAST = 5e-324
+"""The smallest float above 0: an upper bound of a number that is positive but too small to hold."""
+
+
 class SingleLoss:
     """Reads D of a single pair in one direction, like a `Line` of the contour accountant."""
 
@@ -33,15 +37,19 @@ class SingleLoss:
         self.pair, self.direction = pair, direction
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
-        """Certified lower and upper value of D(epsilon); the two tails are good to 256 ROUNDING."""
-        p, _, q, _ = tails_of(self.pair, self.direction, np.array([epsilon]))
-        above, scaled = float(p[0]), 0.0
-        if float(q[0]) > 0:
-            scaled = math.exp(min(epsilon + math.log(float(q[0])), 1.0))
-        # where it is small next to both tails, the difference is bounded by its own size in epsilon
-        slack = 256 * ROUNDING * (above + scaled * (1 + abs(epsilon)))
-        value = above - scaled
-        return max(0.0, value - slack), min(1.0, max(0.0, value + slack))
+        """Certified lower and upper value of D(epsilon): a closed form, or the difference of two tails."""
+        closed = self.pair.profile(epsilon, self.direction)
+        if closed is not None:
+            return unit_interval(*closed)
+        # an atom may sit at epsilon itself up to the rounding of its position: read on both sides of it
+        shift = 16 * ROUNDING * abs(epsilon)
+        points = np.array([epsilon + shift, epsilon - shift])
+        p, _, q, _ = tails_of(self.pair, self.direction, points)
+        with np.errstate(divide="ignore"):
+            scaled = np.exp(np.minimum(points + np.log(q), 1.0))
+        slack = self.pair.tail_error * (p + scaled) + 8 * ROUNDING * abs(epsilon) * scaled
+        low, high = p - scaled - slack, p - scaled + slack
+        return unit_interval(float(low[0]), max(float(high[1]), _LEAST))
 
     def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]:
         """(lower, upper) for the epsilon at which D passes between the two deltas."""
@@ -67,12 +75,17 @@ class EnumeratedLoss:
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Certified lower and upper value of D(epsilon)."""
+        # a loss may sit at epsilon itself up to the rounding of its position: read on both sides of it
+        shift = self.error + 16 * ROUNDING * abs(epsilon)
+        low, high = self._at(epsilon + shift)[0], self._at(epsilon - shift)[1]
+        return unit_interval(low, max(high, _LEAST))
+
+    def _at(self, epsilon: float) -> tuple[float, float]:
         index = int(np.searchsorted(self.loss, epsilon))
         p, q, p_error, q_error = (float(column[index]) for column in self._above)
         scale = math.exp(min(epsilon, 700.0))
-        # a loss within rounding of epsilon contributes nothing either way
         slack = p_error + q_error * scale + (len(self.loss) * ROUNDING * 2 + self.error) * (p + q * scale)
-        return max(0.0, p - q * scale - slack), min(1.0, max(0.0, p - q * scale + slack))
+        return p - q * scale - slack, p - q * scale + slack
 
     def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]:
         """(lower, upper) for the epsilon at which D passes between the two deltas."""

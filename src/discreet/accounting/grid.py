@@ -19,7 +19,7 @@ import numpy as np
 from discreet.accounting.contour import Unreachable, saddle
 from discreet.accounting.discretise import LatticeLaw, discretise, loss_span, tails_of
 from discreet.accounting.exact import SingleLoss, invert
-from discreet.accounting.pair import ROUNDING, Direction, Pair
+from discreet.accounting.pair import ROUNDING, Direction, Pair, unit_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ class _Table:
         # one period of masses, each off by the noise, weighted with e^{-t (s - epsilon)}
         noise = math.exp(min(600.0, self.log_noise - self.t * epsilon)) / -math.expm1(-self.t * self.step)
         right, left = self._aliases(epsilon)
-        return max(0.0, value - error - noise - right - left), min(1.0, value + error + noise + right)
+        return unit_interval(value - error - noise - right - left, value + error + noise + right)
 
     def _aliases(self, epsilon: float) -> tuple[float, float]:
         """Bounds of what the periods to the right and to the left add, by P(S >= x) <= e^{K(s) - s x}."""
@@ -95,7 +95,7 @@ class GridLines:
         """Certified lower and upper value of D(epsilon)."""
         low = self.lower.enclosure(epsilon + self.lower.shift)[0]
         high = self.upper.enclosure(epsilon - self.upper.shift)[1]
-        return low, min(1.0, high + self.upper.infinite)
+        return unit_interval(low, high + self.upper.infinite)
 
     def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]:
         """(lower, upper) for the epsilon at which D passes between the two deltas."""
@@ -229,10 +229,12 @@ def _table(
         shift += count * law.shift
         log_finite += count * math.log1p(-law.infinite)
         losses = law.origin + step * np.arange(len(law.mass))
+        with np.errstate(divide="ignore"):
+            log_mass = np.log(law.mass)
         for index, s in enumerate(others):
-            exponent = s * losses
+            exponent = s * losses + log_mass
             peak = float(exponent.max())
-            means[index] += count * (peak + math.log(float((np.exp(exponent - peak) * law.mass).sum())) + 1e-12)
+            means[index] += count * (peak + math.log(float(np.exp(exponent - peak).sum())) + 1e-12)
     largest = float(log_size[0])
     kept = np.flatnonzero(log_size > largest - 60.0)
     product = np.zeros(size // 2 + 1, dtype=complex)
@@ -265,6 +267,8 @@ def _spectrum(law: LatticeLaw, t: float, step: float, size: int) -> tuple[np.nda
     with np.errstate(divide="ignore"):
         logs = exponent + np.log(law.mass)
     top = float(logs.max())
+    if not math.isfinite(top):
+        raise Unreachable("the losses are too far apart for one grid")
     tilted = np.exp(logs - top)
     pad = -len(tilted) % size
     folded = np.concatenate([tilted, np.zeros(pad)]).reshape(-1, size).sum(axis=0)

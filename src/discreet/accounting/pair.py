@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Reals = NDArray[np.float64]
     Complexes = NDArray[np.complex128]
 
-__all__ = ["ROUNDING", "Direction", "Lattice", "Nodes", "Pair", "Tails", "log_power_line_of", "log_power_mean_of", "total_infinite"]
+__all__ = ["ROUNDING", "Direction", "Lattice", "Nodes", "Pair", "Tails", "log_power_line_of", "log_power_mean_of", "total_infinite", "unit_interval"]
 
 ROUNDING = 2.0**-53
 """Relative error of one correctly rounded operation.
@@ -40,6 +40,11 @@ ROUNDING = 2.0**-53
 Elementary functions (exp, log, log1p, expm1, sin, cos, atan2) are taken to be good to 4 ulp and every bound in this
 room charges at least 32 ROUNDING a node, several times what an operation-by-operation count gives.
 """
+
+
+def unit_interval(low: float, high: float) -> tuple[float, float]:
+    """(low, high) cut to [0, 1]; a NaN becomes the end that claims nothing."""
+    return (low if low > 0.0 else 0.0), (max(high, 0.0) if high < 1.0 else 1.0)
 
 
 class Direction(enum.Enum):
@@ -103,8 +108,20 @@ class Pair(ABC):
     q_missing: float = 0.0
     """Q-mass where P vanishes: loss +inf backward."""
 
+    p_cut: float = 0.0
+    """P-mass of losses left out on purpose: counted as infinite in upper bounds, as nothing in lower ones."""
+
+    q_cut: float = 0.0
+    """The same under Q."""
+
     lattice: Lattice | None = None
     """Set when all finite losses lie on a lattice."""
+
+    blur: float = 0.0
+    """By how much each loss may be off, absolutely (tables of given probabilities)."""
+
+    tail_error: float = 256 * ROUNDING
+    """Relative error of `tails`."""
 
     most_points: int = 1 << 20
     """How many grid points a single step may take."""
@@ -117,6 +134,10 @@ class Pair(ABC):
         from discreet.accounting.pairs.tails import ThinnedPair
 
         return ThinnedPair(self, rate)
+
+    def cut(self, log_mass: float) -> Pair:
+        """This pair without the far losses whose P-mass is at most e^log_mass; itself if that is of no use."""
+        return self
 
     def directions(self) -> tuple[Direction, ...]:
         return (Direction.FORWARD,) if self.symmetric else (Direction.FORWARD, Direction.BACKWARD)
@@ -146,6 +167,14 @@ class Pair(ABC):
     def tails(self, loss: Reals) -> Tails:
         """Both distribution functions of l at the given losses."""
 
+    def profile(self, epsilon: float, direction: Direction) -> tuple[float, float] | None:
+        """Certified bounds of D(epsilon) in closed form, if there is one better than the difference of two tails."""
+        return None
+
+    def log_decay_within(self, power: float, reach: Reals) -> Reals:
+        """Like `log_decay`, but only for |y| within one period of the pair's own lattice."""
+        return self.log_decay(power, reach)
+
     def atoms(self) -> tuple[Reals, Reals]:
         """Positions and Q-masses of the atoms of l, increasing; empty for a continuous law."""
         return np.empty(0), np.empty(0)
@@ -154,7 +183,7 @@ class Pair(ABC):
         """ln E_Q[w^b] (over finite l) for each b and a bound of its absolute error."""
         reals = powers.real
         nodes = self.nodes((float(reals.min()), float(reals.max())), float(np.abs(powers.imag).max()))
-        return log_power_mean_of(nodes, powers, self.p_missing, self.q_missing)
+        return log_power_mean_of(nodes, powers, self.p_missing + self.p_cut, self.q_missing + self.q_cut)
 
     def log_power_line(self, power: float, spacing: float, count: int) -> tuple[Complexes, Reals, float]:
         """`log_power_mean` at power + i spacing n for n = 0 .. count - 1, for long lines.
@@ -213,9 +242,7 @@ def log_power_mean_of(
         if p_missing or q_missing:
             error += 8 * ROUNDING * (q_missing + np.abs(powers) * abs(q_missing - p_missing))
         mean = 1.0 + excess
-        square = excess.real * (2 + excess.real) + excess.imag**2
-        value = 0.5 * np.log1p(np.maximum(square, -1 + 1e-16)) + 1j * np.angle(mean)
-        return _guarded(value, np.abs(mean), error)
+        return _guarded(_log_near_one(excess), np.abs(mean), error)
     exponent = np.outer(powers, loss) + nodes.log_weight
     top = exponent.real.max(axis=1)
     terms = np.exp(exponent - top[:, None])
@@ -271,10 +298,16 @@ def log_power_line_of(nodes: Nodes, power: float, spacing: float, count: int) ->
         scale = top + math.log(total)
         error += np.exp(np.minimum(nodes.log_error(power + 1j * height) - scale, 700.0))
         error += np.exp(np.minimum(nodes.log_error(np.array([complex(power)])) - scale, 700.0))
-    mean = 1.0 + change
+    return _guarded(_log_near_one(change), np.abs(1.0 + change), error)
+
+
+def _log_near_one(change: Complexes) -> Complexes:
+    """ln(1 + change), without cancellation where the change is small and without blow-up where the sum is."""
+    modulus = np.abs(1.0 + change)
     square = change.real * (2 + change.real) + change.imag**2
-    value = 0.5 * np.log1p(np.maximum(square, -1 + 1e-16)) + 1j * np.angle(mean)
-    return _guarded(value, np.abs(mean), error)
+    near = modulus > 0.5
+    size = np.where(near, 0.5 * np.log1p(np.where(near, square, 0.0)), np.log(np.where(near, 1.0, modulus) + 1e-300))
+    return np.asarray(size + 1j * np.angle(1.0 + change))
 
 
 def _turned(angle: Reals) -> Complexes:
@@ -300,13 +333,17 @@ def _guarded(value: Complexes, modulus: Reals, error: Reals) -> tuple[Complexes,
 
 
 def total_infinite(pairs: Sequence[tuple[Pair, int]], direction: Direction) -> tuple[float, float]:
-    """Bounds of P(some loss is infinite) = 1 - prod (1 - m_i)^{k_i}."""
-    log_finite = 0.0
+    """Bounds of P(some loss is infinite) = 1 - prod (1 - m_i)^{k_i}; what was cut counts in the upper one only."""
+    log_low = log_high = 0.0
     for pair, count in pairs:
         mass = pair.infinite(direction)
+        cut = pair.p_cut if direction is Direction.FORWARD else pair.q_cut
         if mass >= 1.0:
             return 1.0, 1.0
-        log_finite += count * float(np.log1p(-mass))
-    value = -float(np.expm1(log_finite))
+        log_low += count * math.log1p(-mass)
+        log_high += count * math.log1p(-min(mass + cut, 1.0 - ROUNDING))
+    if len(pairs) == 1 and pairs[0][1] == 1 and log_low == log_high:
+        mass = pairs[0][0].infinite(direction)
+        return mass, mass
     slack = 16 * ROUNDING * (len(pairs) + 1)
-    return value * (1 - slack), min(1.0, value * (1 + slack))
+    return -math.expm1(log_low) * (1 - slack), min(1.0, -math.expm1(log_high) * (1 + slack))

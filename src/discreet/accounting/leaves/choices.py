@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.accounting.leaves.leaf import Leaf
+from discreet.accounting.leaves.leaf import Leaf, finite_epsilon
 from discreet.accounting.pair import Lattice
 from discreet.accounting.pairs.atoms import AtomsPair
 from discreet.accounting.pairs.window import WindowPair
-from discreet.arguments import count, positive
+from discreet.arguments import count
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Pair
@@ -43,7 +43,7 @@ class RandomizedResponse(Leaf):
     options: int = 2
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        object.__setattr__(self, "epsilon", finite_epsilon(self.epsilon))
         object.__setattr__(self, "options", count("options", self.options, least=2))
 
     def pair(self) -> Pair:
@@ -62,10 +62,14 @@ class ExponentialMechanism(Leaf):
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        object.__setattr__(self, "epsilon", finite_epsilon(self.epsilon))
 
     def pair(self) -> Pair:
         return WindowPair(self.epsilon, with_atoms=False)
+
+    def witness(self) -> Pair:
+        """Losses +-epsilon/2: a mechanism of bounded range epsilon. The envelope itself is attained once, not twice."""
+        return response_pair(self.epsilon / 2)
 
     def zcdp(self) -> float:
         """epsilon^2 / 8 [Cesar and Rogers 2021]."""

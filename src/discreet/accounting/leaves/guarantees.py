@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from discreet.accounting.leaves.choices import response_pair
-from discreet.accounting.leaves.leaf import Leaf
+from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, finite_epsilon
 from discreet.accounting.pairs.gaussian import GaussianPair
 from discreet.arguments import nonnegative, positive, probability, real
 from discreet.errors import InvalidArgument
@@ -29,7 +29,7 @@ class Pure(Leaf):
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        object.__setattr__(self, "epsilon", finite_epsilon(self.epsilon))
 
     def pair(self) -> Pair:
         return response_pair(self.epsilon)
@@ -47,7 +47,7 @@ class Approximate(Leaf):
     delta: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", nonnegative("epsilon", self.epsilon))
+        object.__setattr__(self, "epsilon", finite_epsilon(self.epsilon) if self.epsilon != 0 else 0.0)
         object.__setattr__(self, "delta", probability("delta", self.delta))
 
     def pair(self) -> Pair:
@@ -62,6 +62,8 @@ class Approximate(Leaf):
 
     def grouped(self, size: int) -> Leaf:
         """(k eps, delta (e^{k eps} - 1) / (e^eps - 1))."""
+        if self.epsilon * size > LARGEST_EPSILON:
+            return Approximate(LARGEST_EPSILON, 1.0)
         growth = size if self.epsilon == 0 else math.expm1(size * self.epsilon) / math.expm1(self.epsilon)
         return Approximate(self.epsilon * size, min(1.0, self.delta * growth * (1 + 1e-14)))
 
@@ -94,6 +96,7 @@ class Concentrated(Leaf):
     """rho-zCDP: D_a <= a rho for all a > 1 [Bun and Steinke 2016]. N(sqrt(2 rho), 1) meets it with equality."""
 
     kind: ClassVar[str] = "concentrated"
+    can_be_sampled: ClassVar[bool] = False
     rho: float
 
     def __post_init__(self) -> None:
@@ -123,6 +126,7 @@ class RenyiCurve(Leaf):
     """D_a <= value at finitely many orders a > 1; between them the larger order's value holds (D_a grows with a)."""
 
     kind: ClassVar[str] = "renyi"
+    can_be_sampled: ClassVar[bool] = False
     curve: tuple[tuple[float, float], ...]
 
     def __post_init__(self) -> None:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from discreet.accounting.pair import Direction
+from discreet.arguments import positive
 from discreet.errors import InvalidArgument, StorageError
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Pair
 
-__all__ = ["Leaf"]
+__all__ = ["LARGEST_EPSILON", "Leaf", "finite_epsilon", "leaf_from_fields", "rdp_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Leaf(ABC):
         super().__init_subclass__(**options)
         if "kind" in cls.__dict__:
             Leaf.registry[cls.kind] = cls
+
+    can_be_sampled: ClassVar[bool] = True
 
     @abstractmethod
     def pair(self) -> Pair | None:
@@ -101,6 +104,18 @@ class Leaf(ABC):
         """A short name with its parameters, for repr and explain."""
         inside = ", ".join(f"{name}={_short(value)}" for name, value in self.fields().items() if value is not None)
         return f"{self.kind}({inside})"
+
+
+LARGEST_EPSILON = 600.0
+"""Larger single losses are refused: e^-600 is the last that floats hold with room to spare, and it protects nobody."""
+
+
+def finite_epsilon(value: object) -> float:
+    """The epsilon of a single mechanism: positive and at most LARGEST_EPSILON."""
+    epsilon = positive("epsilon", value)
+    if epsilon > LARGEST_EPSILON:
+        raise InvalidArgument("epsilon", value, f"an epsilon above {LARGEST_EPSILON:g} protects nobody; pass a smaller one")
+    return epsilon
 
 
 def rdp_of(pair: Pair, order: float, direction: Direction) -> float:

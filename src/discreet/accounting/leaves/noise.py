@@ -9,18 +9,27 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.accounting.leaves.leaf import Leaf
+from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, finite_epsilon
 from discreet.accounting.pair import Lattice
 from discreet.accounting.pairs.atoms import AtomsPair
-from discreet.accounting.pairs.discrete_gaussian import DiscreteGaussianPair
+from discreet.accounting.pairs.discrete_gaussian import discrete_gaussian_pair
 from discreet.accounting.pairs.gaussian import GaussianPair
 from discreet.accounting.pairs.window import WindowPair
 from discreet.arguments import count, positive, unit_fraction
+from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Pair
 
 __all__ = ["DiscreteGaussian", "DiscreteLaplace", "Gaussian", "Laplace", "Staircase"]
+
+
+def _multiplier(value: object) -> float:
+    """A noise multiplier that is neither no noise at all nor beyond floating point."""
+    number = positive("noise_multiplier", value)
+    if not 1 / LARGEST_EPSILON <= number <= 1e12:
+        raise InvalidArgument("noise_multiplier", value, f"pass a number between {1 / LARGEST_EPSILON:.3g} and 1e12")
+    return number
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,7 @@ class Gaussian(Leaf):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", positive("noise_multiplier", self.noise_multiplier))
+        object.__setattr__(self, "noise_multiplier", _multiplier(self.noise_multiplier))
 
     def pair(self) -> Pair:
         return GaussianPair(1 / self.noise_multiplier)
@@ -54,7 +63,7 @@ class Laplace(Leaf):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", positive("noise_multiplier", self.noise_multiplier))
+        object.__setattr__(self, "noise_multiplier", _multiplier(self.noise_multiplier))
 
     def pair(self) -> Pair:
         return WindowPair(1 / self.noise_multiplier, with_atoms=True)
@@ -81,11 +90,18 @@ class DiscreteGaussian(Leaf):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", positive("noise_multiplier", self.noise_multiplier))
+        object.__setattr__(self, "noise_multiplier", _multiplier(self.noise_multiplier))
         object.__setattr__(self, "sensitivity", count("sensitivity", self.sensitivity, least=1))
 
     def pair(self) -> Pair:
-        return DiscreteGaussianPair(self.noise_multiplier * self.sensitivity, self.sensitivity)
+        return discrete_gaussian_pair(self.noise_multiplier * self.sensitivity, self.sensitivity)
+
+    def rdp(self, order: float) -> float:
+        """At most that of the continuous Gaussian [Canonne et al. 2020, Thm 4]."""
+        return order * self.zcdp()
+
+    def pure_epsilon(self) -> float:
+        return math.inf
 
     def zcdp(self) -> float:
         """The same as for the continuous Gaussian [Canonne et al. 2020, Thm 4]."""
@@ -104,7 +120,7 @@ class DiscreteLaplace(Leaf):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", positive("noise_multiplier", self.noise_multiplier))
+        object.__setattr__(self, "noise_multiplier", _multiplier(self.noise_multiplier))
         object.__setattr__(self, "sensitivity", count("sensitivity", self.sensitivity, least=1))
 
     def pair(self) -> Pair:
@@ -145,7 +161,7 @@ class Staircase(Leaf):
     gamma: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        object.__setattr__(self, "epsilon", finite_epsilon(self.epsilon))
         if self.gamma is not None:
             object.__setattr__(self, "gamma", unit_fraction("gamma", self.gamma))
 

@@ -37,26 +37,40 @@ def _distribution(name: str, values: Sequence[float]) -> Numbers:
     return tuple(float(v) for v in array / total)
 
 
-def _atoms(p: Reals, q: Reals, *, symmetric: bool = False) -> AtomsPair:
+def _atoms(p: Reals, q: Reals, *, symmetric: bool = False, blur: float = 4e-15) -> AtomsPair:
     """The pair of two finite distributions over the same outcomes; outcomes of equal ratio are merged."""
-    both = (p > 0) & (q > 0)
-    loss = np.log(p[both]) - np.log(q[both])
-    mass = q[both]
+    both = (p > 1e-300) & (q > 1e-300)
+    p_in, q_in = p[both], q[both]
+    loss = _log_ratio(p_in, q_in)
     order = np.argsort(loss, kind="stable")
-    loss, mass = loss[order], mass[order]
+    loss, p_in, q_in = loss[order], p_in[order], q_in[order]
     if len(loss):
-        fresh = np.concatenate([[True], np.diff(loss) > 1e-14 * (1 + np.abs(loss[1:]))])
-        starts = np.flatnonzero(fresh)
-        mass, loss = np.add.reduceat(mass, starts), loss[starts]
+        # outcomes of the same ratio up to rounding are one outcome; groups are cut so that none grows wider
+        group = np.floor((loss - loss[0]) / _SAME).astype(np.int64)
+        starts = np.flatnonzero(np.concatenate([[True], np.diff(group) > 0]))
+        p_in, mass = np.add.reduceat(p_in, starts), np.add.reduceat(q_in, starts)
+        loss = _log_ratio(p_in, mass)
     else:
         loss, mass = np.zeros(1), np.full(1, 1e-300)
     return AtomsPair(
         loss,
         mass,
-        p_missing=min(1.0, math.fsum(p[q <= 0])),
-        q_missing=min(1.0, math.fsum(q[p <= 0])),
+        p_missing=min(1.0, math.fsum(p[~both])),
+        q_missing=min(1.0, math.fsum(q[~both])),
         symmetric=symmetric,
+        blur=blur,
     )
+
+
+_SAME = 1e-15
+_BLUR = 4e-15
+"""Probabilities are given to a rounding of 1e-16 each and merged within _SAME: losses are good to this."""
+
+
+def _log_ratio(p: Reals, q: Reals) -> Reals:
+    """ln(p/q), from the difference where the two are close."""
+    excess = (p - q) / q
+    return np.where(np.abs(excess) < 0.5, np.log1p(np.maximum(excess, -0.9)), np.log(p) - np.log(q))
 
 
 @dataclass(frozen=True)
@@ -129,6 +143,7 @@ class TradeoffCurve(Leaf):
     """
 
     kind: ClassVar[str] = "tradeoff"
+    can_be_sampled: ClassVar[bool] = False
     p: Numbers
     q: Numbers
     witness_p: Numbers
@@ -144,7 +159,7 @@ class TradeoffCurve(Leaf):
         return _curve_pair(self.p, self.q)
 
     def witness(self) -> Pair | None:
-        return _table_pair(self.witness_p, self.witness_q) if self.witness_p else None
+        return _witness_pair(self.witness_p, self.witness_q) if self.witness_p else None
 
     def fields(self) -> dict[str, Any]:
         names = ("p", "q", "witness_p", "witness_q")
@@ -152,6 +167,12 @@ class TradeoffCurve(Leaf):
 
     def describe(self) -> str:
         return f"tradeoff({len(self.p)} segments)"
+
+
+@lru_cache(maxsize=64)
+def _witness_pair(p: Numbers, q: Numbers) -> AtomsPair:
+    """Cells of 1e-6 and more, their masses known to 1e-15: losses to 1e-9."""
+    return _atoms(np.array(p), np.array(q), blur=2e-9)
 
 
 @lru_cache(maxsize=64)
@@ -202,8 +223,8 @@ def leaf_from_tradeoff(function: TradeOff | Callable[[ArrayLike], Any]) -> Leaf:
     curve = lower.curve if isinstance(lower.curve, Polyline) else lower.below().curve
     assert isinstance(curve, Polyline)
     p, q = _widened(curve)
-    edge = np.geomspace(1e-14, 0.02, 400, endpoint=False)
-    alphas = np.concatenate([[0.0], edge, np.linspace(0.02, 0.98, 400), 1.0 - edge[::-1], [1.0]])
+    edge = np.geomspace(1e-5, 0.02, 200, endpoint=False)
+    alphas = np.concatenate([[0.0], edge, np.linspace(0.02, 0.98, 600), 1.0 - edge[::-1], [1.0]])
     betas = np.minimum.accumulate(np.clip(values(alphas), 0.0, 1.0))
     betas[-1] = 0.0
     witness_q = np.concatenate([[0.0], np.diff(alphas)])

@@ -26,11 +26,11 @@ class Sampled(Leaf):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", unit_fraction("rate", self.rate))
-        if self.base.pair() is None:
+        if not self.base.can_be_sampled:
             raise InvalidArgument(
                 "cost",
                 self.base.describe(),
-                "sampling needs a dominating pair and this cost is known only by a Rényi curve; "
+                "sampling needs the dominating pair of a mechanism, and this cost is known only by a curve; "
                 "describe the mechanism itself (for example Cost.gaussian) instead of its guarantee",
             )
 

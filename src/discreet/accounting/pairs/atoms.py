@@ -30,6 +30,8 @@ class AtomsPair(Pair):
     q_missing: float = 0.0
     symmetric: bool = False
     lattice: Lattice | None = None
+    blur: float = 0.0
+    tail_error: float = 256 * ROUNDING
     _above: tuple[Reals, Reals, Reals, Reals] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -51,7 +53,8 @@ class AtomsPair(Pair):
         mass = self.mass
         if self.q_missing > 0:
             loss, mass = np.append(math.log1p(-rate), loss), np.append(self.q_missing, mass)
-        return AtomsPair(loss, mass, p_missing=rate * self.p_missing)
+        # |d ln(1 - q + q e^l) / dl| <= 1
+        return AtomsPair(loss, mass, p_missing=rate * self.p_missing, blur=self.blur, tail_error=self.tail_error)
 
     @property
     def span(self) -> tuple[float, float]:

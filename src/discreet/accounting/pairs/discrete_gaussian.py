@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.pair import ROUNDING, Lattice, Nodes, Pair, Tails, log_power_mean_of
+from discreet.accounting.pair import ROUNDING, Lattice, Nodes, Pair, Tails
+from discreet.accounting.pairs.atoms import AtomsPair
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Complexes, Reals
 
-__all__ = ["DiscreteGaussianPair"]
+__all__ = ["DiscreteGaussianPair", "discrete_gaussian_pair"]
 
 _SMALL_SCALE = 6.0
 _REACH = 39.0
@@ -43,9 +44,13 @@ class DiscreteGaussianPair(Pair):
         step = self.shift / self.scale**2
         return Lattice(-self.shift * step / 2, step)
 
+    tail_error = 4096 * ROUNDING
+
     @property
     def span(self) -> tuple[float, float]:
-        return -math.inf, math.inf
+        """Where a float can hold the masses; the rest is less than 1e-320."""
+        reach = (_REACH * self.scale + self.shift + 2) * self.shift / self.scale**2
+        return -reach, reach
 
     @cached_property
     def _table(self) -> tuple[Reals, Reals, Reals]:
@@ -58,30 +63,38 @@ class DiscreteGaussianPair(Pair):
         loss = (2.0 * k - self.shift) * (self.shift / (2 * self.scale**2))
         return loss, weight / total, moved / total
 
+    @cached_property
+    def _sums(self) -> tuple[Reals, ...]:
+        """P above, P below, Q above, Q below, at every atom."""
+        _, q, p = self._table
+        return tuple(
+            np.append(np.cumsum(mass[::-1])[::-1], 0.0) if above else np.append(0.0, np.cumsum(mass))
+            for mass in (p, q)
+            for above in (True, False)
+        )
+
     def nodes(self, power: tuple[float, float], reach: float) -> Nodes:
         loss, q, _ = self._table
         keep = q > 0
         return Nodes(loss[keep], np.expm1(np.minimum(loss[keep], 700.0)), np.log(q[keep]))
 
     def node_count(self, power: tuple[float, float], reach: float) -> int:
-        return 1 if self.scale > _SMALL_SCALE else int(2 * _REACH * self.scale) + 3
+        return 1
 
     def cumulants(self, power: float) -> tuple[float, float, float]:
-        if self.scale <= _SMALL_SCALE:
-            return super().cumulants(power)
         half = (self.shift / self.scale) ** 2 / 2
         return power * (power - 1) * half, (2 * power - 1) * half, 2 * half
 
     def log_power_mean(self, powers: Complexes) -> tuple[Complexes, Reals]:
-        if self.scale <= _SMALL_SCALE:
-            reach = self._window(float(np.abs(powers.real - 0.5).max()))
-            loss, q, _ = reach
-            nodes = Nodes(loss, np.expm1(np.minimum(loss, 700.0)), np.log(q))
-            return log_power_mean_of(nodes, powers)
         half = (self.shift / self.scale) ** 2 / 2
-        value = powers * (powers - 1) * half
-        factor, blur = self._theta_ratio(powers)
-        return value + factor, 16 * ROUNDING * np.abs(powers) * np.abs(powers - 1) * half + blur
+        # the losses lie on a lattice: one period of Im b further on, only the phase e^{-i pi d} of its origin changes
+        period = 2 * math.pi * self.scale**2 / self.shift
+        turns = np.rint(powers.imag / period)
+        near = powers.real + 1j * (powers.imag - turns * period)
+        factor, blur = self._theta_ratio(near)
+        value = near * (near - 1) * half + factor - 1j * math.pi * np.mod(turns * self.shift, 2.0)
+        blur = blur + 16 * ROUNDING * np.abs(near) * np.abs(near - 1) * half
+        return value, blur + 8 * ROUNDING * np.abs(turns) * (1 + np.abs(powers) * half * 4)
 
     def _theta_ratio(self, powers: Complexes) -> tuple[Complexes, Reals]:
         """ln theta(bd) / theta(0) from the first term of the Poisson sum, with the error of the rest."""
@@ -99,36 +112,36 @@ class DiscreteGaussianPair(Pair):
         value = np.where(lost, np.log(np.maximum(4 * blur, 1e-300)), np.log(safe))
         return value, np.where(lost, math.log(3.25), -np.log1p(-np.where(lost, 0.0, blur / np.abs(safe))))
 
-    def _window(self, power: float) -> tuple[Reals, Reals, Reals]:
-        """The table, checked to hold everything that matters at this tilt."""
-        centre = power * self.shift / self.scale
-        if centre > _REACH - 12:
-            from discreet.accounting.contour import Unreachable
-
-            raise Unreachable("the tilt of a discrete Gaussian of small scale is too strong")
-        loss, q, p = self._table
-        keep = q > 0
-        return loss[keep], q[keep], p[keep]
-
     def log_decay(self, power: float, reach: Reals) -> Reals:
+        """The transform is periodic in Im b: further out it comes back to its value on the real axis."""
+        half = (self.shift / self.scale) ** 2 / 2
+        return np.full(len(reach), power * (power - 1) * half + 1e-12 * (1 + abs(power * (power - 1) * half)))
+
+    def log_decay_within(self, power: float, reach: Reals) -> Reals:
         """Within one period the Poisson factor is at most 1 + 2 sum e^{...} < 3.1."""
         half = (self.shift / self.scale) ** 2 / 2
-        if self.scale <= _SMALL_SCALE:
-            value, error = self.log_power_mean(np.array([complex(power)]))
-            return np.full(len(reach), float(value[0].real + error[0]))
         slack = 16 * ROUNDING * (abs(power) * abs(power - 1) + reach**2) * half
-        return (power * (power - 1) - reach**2) * half + math.log(3.1) + slack
+        return np.asarray((power * (power - 1) - reach**2) * half + math.log(3.1) + slack)
 
     def tails(self, loss: Reals) -> Tails:
-        positions, q, p = self._table
-        index = np.searchsorted(positions, loss, side="right")
-        columns = [
-            np.append(np.cumsum(mass[::-1])[::-1], 0.0)[index] if above else np.append(0.0, np.cumsum(mass))[index]
-            for mass in (p, q)
-            for above in (True, False)
-        ]
-        return Tails(*columns)
+        index = np.searchsorted(self._table[0], loss, side="right")
+        return Tails(*(column[index] for column in self._sums))
 
     def atoms(self) -> tuple[Reals, Reals]:
         loss, q, _ = self._table
         return loss, q
+
+
+def discrete_gaussian_pair(scale: float, shift: int) -> Pair:
+    """The pair of a discrete Gaussian: listed atoms for a small scale, Poisson sums for a large one."""
+    if scale > _SMALL_SCALE:
+        return DiscreteGaussianPair(scale, shift)
+    whole = DiscreteGaussianPair(scale, shift)
+    loss, q, p = whole._table
+    keep = (q > 1e-300) & (p > 1e-300)
+    # what a float cannot hold is made an infinite loss, symmetrically
+    missing = max(float(p[~keep].sum()), float(q[~keep].sum())) + 1e-300
+    return AtomsPair(
+        loss[keep], q[keep], p_missing=missing, q_missing=missing, symmetric=True, lattice=whole.lattice,
+        tail_error=4096 * ROUNDING,
+    )

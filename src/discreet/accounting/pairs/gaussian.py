@@ -19,9 +19,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr, ndtr, ndtri_exp
 
-from discreet.accounting.pair import ROUNDING, Nodes, Pair, Tails
+from discreet.accounting.pair import ROUNDING, Direction, Nodes, Pair, Tails
+from discreet.accounting.profile import sampled_profile
+from discreet.divergence.gaussian import hockey_stick_gaussian
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Complexes, Reals
@@ -64,6 +66,9 @@ class GaussianPair(Pair):
         half = self.mu * self.mu / 2
         return (power * (power - 1) - reach * reach) * half * (1 - 8 * ROUNDING) + 16 * ROUNDING * abs(power) * abs(power - 1) * half
 
+    def profile(self, epsilon: float, direction: Direction) -> tuple[float, float]:
+        return _gaussian_profile(epsilon, self.mu)
+
     def tails(self, loss: Reals) -> Tails:
         return _normal_tails(loss / self.mu + self.mu / 2, self.mu)
 
@@ -74,6 +79,28 @@ class SampledGaussianPair(Pair):
 
     sigma: float
     rate: float
+    end: float = math.inf
+    """Outputs x above this are left out of the finite losses (forward: they count as infinite in upper bounds)."""
+
+    @property
+    def p_cut(self) -> float:  # type: ignore[override]
+        if self.end == math.inf:
+            return 0.0
+        below = ndtr(-self.end / self.sigma), ndtr((1 - self.end) / self.sigma)
+        return float((1 - self.rate) * below[0] + self.rate * below[1]) * (1 + 1e-12)
+
+    @property
+    def q_cut(self) -> float:  # type: ignore[override]
+        return 0.0 if self.end == math.inf else float(ndtr(-self.end / self.sigma)) * (1 + 1e-12)
+
+    def cut(self, log_mass: float) -> Pair:
+        """Leaves out the outputs beyond which P has mass at most e^log_mass.
+
+        They play no role at the asked delta, and without them a strong tilt does not lift a far-off bump of losses
+        that nobody will ever see.
+        """
+        score = float(-ndtri_exp(max(log_mass, -700.0))) if log_mass < -1 else 1.0
+        return SampledGaussianPair(self.sigma, self.rate, 1 + self.sigma * score)
 
     def sampled(self, rate: float) -> Pair:
         return SampledGaussianPair(self.sigma, self.rate * rate)
@@ -83,13 +110,20 @@ class SampledGaussianPair(Pair):
         return (math.log1p(-self.rate) if self.rate < 1 else -math.inf), math.inf
 
     def nodes(self, power: tuple[float, float], reach: float) -> Nodes:
-        low, high = self._window(power)
-        step = self._step(power, reach)
-        x = step * np.arange(math.floor(low / step), math.ceil(high / step) + 1)
+        x, step = self._points(power, self._step(power, reach))
         loss, excess = self._ratio((x - 0.5) / self.sigma**2)
         log_weight = -0.5 * (x / self.sigma) ** 2 + math.log(step / (self.sigma * math.sqrt(2 * math.pi)))
         edges = float(x[0]), float(x[-1])
         return Nodes(loss, excess, log_weight, lambda powers: self._log_error(powers, step, edges, loss, log_weight))
+
+    def _points(self, power: tuple[float, float], step: float) -> tuple[Reals, float]:
+        """Equally spaced outputs over the window; a cut end lies half a step beyond the last of them."""
+        low, high = self._window(power)
+        if (high - low) / step > 1_000_000:
+            raise OverflowError(f"{(high - low) / step:.1e} quadrature nodes would be needed")
+        if high == self.end:
+            return (high - step * (np.arange(math.ceil((high - low) / step) + 1) + 0.5))[::-1], step
+        return step * np.arange(math.floor(low / step), math.ceil(high / step) + 1), step
 
     def node_count(self, power: tuple[float, float], reach: float) -> int:
         low, high = self._window(power)
@@ -117,7 +151,7 @@ class SampledGaussianPair(Pair):
         if self.rate == 1.0:
             return min(0.0, power[0]) - depth * self.sigma, max(1.0, power[1]) + depth * self.sigma
         left = math.sqrt(2 * (_DEPTH + max(0.0, -power[0]) * -math.log1p(-self.rate)))
-        return -left * self.sigma, max(1.0, power[1]) + depth * self.sigma
+        return -left * self.sigma, min(self.end, max(1.0, power[1]) + depth * self.sigma)
 
     def _strips(self, power: float) -> Reals:
         """Half-widths theta (of Im u) at which the error of the trapezoid rule may be evaluated, the best one first."""
@@ -125,6 +159,8 @@ class SampledGaussianPair(Pair):
         if self.rate == 1.0:
             return np.array([best, best / 2])
         widest = 3.1 if power >= 0 else min(2.8, 4.0 / math.sqrt(1 - power))
+        if self.end < math.inf:
+            best = 5.0 / self.sigma
         return np.minimum(widest, np.array([best, best / 2]))
 
     def _step(self, power: tuple[float, float], reach: float) -> float:
@@ -144,11 +180,13 @@ class SampledGaussianPair(Pair):
         q, sigma = self.rate, self.sigma
         if q == 1.0 or reach * theta < 1.0:
             return reach * theta, -math.inf
-        point = max(1.0, power) + sigma * math.sqrt(2 * (reach * theta + _DEPTH))
+        point = min(self.end, max(1.0, power) + sigma * math.sqrt(2 * (reach * theta + _DEPTH)))
         u = (point - 0.5) / sigma**2
         if u > 30.0:
             return reach * theta, -math.inf
         part = q * math.exp(u)
+        if point == self.end:
+            return reach * math.atan2(part * math.sin(theta), 1 - q + part * math.cos(theta)), -math.inf
         tail = float(self._log_right(np.array([power]), point)[0]) + reach * theta
         if tail > -_DEPTH / 2:
             return reach * theta, -math.inf
@@ -192,9 +230,7 @@ class SampledGaussianPair(Pair):
         sums = top + np.log(np.exp(terms - top[:, None]).sum(axis=1)) + 1e-9
         theta = float(self._strips(float(real.min()))[0])
         log_rho = self._log_trapezoid(step, theta) + self._shrink(distinct, theta)
-        crude = np.where(
-            distinct >= 1, distinct * (distinct - 1) / (2 * self.sigma**2), np.maximum(distinct, 0) + np.inf
-        )
+        crude = np.where(distinct >= 1, distinct * (distinct - 1) / (2 * self.sigma**2), np.inf)
         measured = np.where(log_rho < -3.0, np.logaddexp(sums[index], ends) + 0.1, np.inf)
         return np.minimum(measured, crude[index])
 
@@ -210,10 +246,32 @@ class SampledGaussianPair(Pair):
         else:
             ends = self._ratio((np.array(edges) - 0.5) / sigma**2)[0]
             left = head + np.where(real >= 0, real * ends[0], real * math.log1p(-q))
-            right = self._log_right(real, edges[1])
+            right = self._log_edge(powers, edges) if self._is_cut(edges[1]) else self._log_right(real, edges[1])
         others = np.logaddexp(np.log1p(q * size) + head, tail)
         others = np.logaddexp(others, np.log(q * size + 1e-300) + float(log_ndtr(1 / sigma - high)))
         return np.asarray(np.logaddexp.reduce([left, right, others]))
+
+    def _is_cut(self, last: float) -> bool:
+        """Whether the last node is the one below a cut end (otherwise the window ends earlier by itself)."""
+        return self.end < math.inf and last < self.end < last + 3.2 * self.sigma
+
+    def _log_edge(self, powers: Complexes, edges: tuple[float, float]) -> Reals:
+        """ln of a bound of the trapezoid error made at a cut end.
+
+        With the end half a step beyond the last node, Abel-Plana leaves the vertical segment at the end, weighted with
+        1/(1 + e^{2 pi s / step}): at most step ln 2 / pi times the largest modulus on it, twice.
+        """
+        real, reach = powers.real, np.abs(powers.imag)
+        theta = float(self._strips(float(real.min()))[0])
+        u = (self.end - 0.5) / self.sigma**2
+        log_ratio = float(self._ratio(np.array([u]))[0][0])
+        part = self.rate * math.exp(min(u, 300.0))
+        angle = math.atan2(part * math.sin(theta), 1 - self.rate + part * math.cos(theta))
+        log_density = -0.5 * (self.end / self.sigma) ** 2 - math.log(self.sigma * math.sqrt(2 * math.pi))
+        step = 2 * (self.end - edges[1])
+        size = real * log_ratio + self._shrink(real, theta) + reach * angle
+        others = np.log1p(np.abs(powers) * (1 + self.rate * math.exp(min(u, 300.0))))
+        return np.logaddexp(size, others) + log_density + (self.sigma * theta) ** 2 / 2 + math.log(step)
 
     def _log_right(self, real: Reals, x: float) -> Reals:
         """ln of a bound of E_Q[w^b; beyond x], x >= max(1, b): there w <= e^u (q + (1-q) e^{-u(x)})."""
@@ -233,11 +291,12 @@ class SampledGaussianPair(Pair):
         if self.rate == 1.0:
             return GaussianPair(1 / self.sigma).log_decay(power, reach)
         sigma, q = self.sigma, self.rate
+        if self.node_count((min(power, 0.0), max(power, 1.0)), 0.0) > 60_000:
+            return np.full(len(reach), np.inf)
         widest = 0.78 if power >= 0 else min(0.78, 2.0 / math.sqrt(1 - power))
-        beta = min(widest, 9.0 / sigma)
+        beta = min(widest, (9.0 if self.end == math.inf else 5.0) / sigma)
         step = 2 * math.pi * sigma**2 * beta / (_DEPTH - 12 + (sigma * beta) ** 2 / 2)
-        low, high = self._window((min(power, 0.0), max(power, 1.0)))
-        x = step * np.arange(math.floor(low / step), math.ceil(high / step) + 1)
+        x, step = self._points((min(power, 0.0), max(power, 1.0)), step)
         u = (x - 0.5) / sigma**2
         log_weight = -0.5 * (x / sigma) ** 2 + math.log(step / (sigma * math.sqrt(2 * math.pi)))
         theta = np.geomspace(1e-4 * beta, beta, 16)[:, None]
@@ -263,6 +322,11 @@ class SampledGaussianPair(Pair):
             bounds[index] = float((np.logaddexp(value, floor) + gain).min())
         return bounds
 
+    def profile(self, epsilon: float, direction: Direction) -> tuple[float, float] | None:
+        if self.end < math.inf:
+            return None
+        return sampled_profile(lambda x: _gaussian_profile(x, 1 / self.sigma), epsilon, self.rate, direction)
+
     def tails(self, loss: Reals) -> Tails:
         q = self.rate
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -276,6 +340,15 @@ class SampledGaussianPair(Pair):
             base.q_above,
             base.q_below,
         )
+
+
+def _gaussian_profile(x: float, mu: float) -> tuple[float, float]:
+    """Certified delta of the Gaussian pair at any real x; the function underneath is good to 1e-13."""
+    if x < 0:  # E_gamma(P||Q) = 1 - gamma + gamma E_{1/gamma}(Q||P), and the pair is symmetric
+        low, high = _gaussian_profile(-x, mu)
+        return (-math.expm1(x) + math.exp(x) * low) * (1 - 1e-15), (-math.expm1(x) + math.exp(x) * high) * (1 + 1e-15)
+    value = float(hockey_stick_gaussian(x, mu=mu))
+    return value * (1 - 2e-13), max(value * (1 + 2e-13), 5e-324)
 
 
 def _normal_tails(score: Reals, mu: float) -> Tails:

@@ -44,6 +44,14 @@ class OwnPair(TailsPair):
     _falling: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        ends = [np.asarray(d.ppf(np.array([0.0, 1.0])), dtype=float) for d in (self.p, self.q)]
+        if not np.array_equal(ends[0], ends[1]):
+            raise InvalidArgument(
+                "P, Q",
+                (self.p, self.q),
+                f"the supports {ends[0].tolist()} and {ends[1].tolist()} differ, so some losses are infinite; "
+                "describe the pair as a finite table or a trade-off function",
+            )
         levels = np.concatenate([np.geomspace(1e-300, 1e-3, 600), np.linspace(1.1e-3, 0.5, 800)])
         x = np.unique(
             np.concatenate([d.ppf(levels) for d in (self.p, self.q)] + [_upper_quantiles(d, levels) for d in (self.p, self.q)])

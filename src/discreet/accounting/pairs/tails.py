@@ -37,7 +37,7 @@ class TailsPair(Pair):
 
     def nodes(self, power: tuple[float, float], reach: float) -> Nodes:
         """A planning table: cells of the forward law merged to points."""
-        loss, mass = _table(self, Direction.FORWARD)
+        loss, mass, _ = _table(self, Direction.FORWARD)
         return Nodes(loss, np.expm1(np.minimum(loss, 700.0)), np.log(mass) - loss)
 
     def log_decay(self, power: float, reach: Reals) -> Reals:
@@ -47,14 +47,16 @@ class TailsPair(Pair):
         """For real b outside (0, 1) an upper bound, from the dominating table of the direction that b belongs to."""
         values = np.empty(len(powers), dtype=complex)
         for index, power in enumerate(powers.real):
-            loss, mass = _table(self, Direction.FORWARD if power >= 1 else Direction.BACKWARD)
+            loss, mass, lost = _table(self, Direction.FORWARD if power >= 1 else Direction.BACKWARD)
+            if lost > 0:  # unbounded losses: what lies beyond the window could be anything under a strong tilt
+                return np.full(len(powers), np.inf, dtype=complex), np.zeros(len(powers))
             exponent = (power - 1 if power >= 1 else -power) * loss + np.log(mass)
             values[index] = np.logaddexp.reduce(exponent)
         return values, np.full(len(powers), 1e-12)
 
     def cumulants(self, power: float) -> tuple[float, float, float]:
         direction = Direction.FORWARD if power >= 1 else Direction.BACKWARD
-        loss, mass = _table(self, direction)
+        loss, mass, _ = _table(self, direction)
         exponent = (power - 1 if power >= 1 else -power) * loss + np.log(mass)
         top = float(exponent.max())
         terms = np.exp(exponent - top)
@@ -65,8 +67,8 @@ class TailsPair(Pair):
 
 
 @lru_cache(maxsize=64)
-def _table(pair: TailsPair, direction: Direction) -> tuple[Reals, Reals]:
-    """Losses and masses of a dominating table of one direction (upper discretisation, window to 1e-300)."""
+def _table(pair: TailsPair, direction: Direction) -> tuple[Reals, Reals, float]:
+    """Losses and masses of a dominating table of one direction (window to 1e-300), and the mass beyond it."""
     low, high = loss_span(pair, direction)
 
     def outside(x: float) -> bool:
@@ -80,7 +82,8 @@ def _table(pair: TailsPair, direction: Direction) -> tuple[Reals, Reals]:
     _, upper = discretise(pair, direction, (high - low) / _CELLS, (low, high), 1.0)
     loss = upper.origin + (high - low) / _CELLS * np.arange(len(upper.mass))
     keep = upper.mass > 0
-    return loss[keep], upper.mass[keep]
+    bounded = high == loss_span(pair, direction)[1] and pair.infinite(direction) == 0
+    return loss[keep], upper.mass[keep], (0.0 if bounded and upper.infinite == 0 else max(upper.infinite, 1e-300))
 
 
 @dataclass(frozen=True, eq=False)

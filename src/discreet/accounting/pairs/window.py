@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.pair import ROUNDING, Nodes, Pair, Tails
+from discreet.accounting.pair import ROUNDING, Direction, Nodes, Pair, Tails
+from discreet.accounting.profile import sampled_profile
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Complexes, Reals
@@ -131,6 +132,20 @@ class WindowPair(Pair):
         slack = 64 * ROUNDING * (2 + float(np.abs(terms).max()))
         return np.minimum(bound, total) + slack
 
+    def profile(self, epsilon: float, direction: Direction) -> tuple[float, float]:
+        """1 - e^{(x - eps)/2} with atoms, (1 - e^{(x - eps)/2})^2 / (1 - e^-eps) without, then sampled."""
+        return sampled_profile(self._base_profile, epsilon, self.rate, direction)
+
+    def _base_profile(self, x: float) -> tuple[float, float]:
+        if x < 0:  # E_gamma(P||Q) = 1 - gamma + gamma E_{1/gamma}(Q||P), and the pair is symmetric
+            low, high = self._base_profile(-x)
+            return -math.expm1(x) + math.exp(x) * low, (-math.expm1(x) + math.exp(x) * high) * (1 + 8 * ROUNDING)
+        if x >= self.epsilon:
+            return 0.0, 0.0
+        rest = -math.expm1((x - self.epsilon) / 2)
+        value = rest if self.with_atoms else rest * rest / -math.expm1(-self.epsilon)
+        return value * (1 - 16 * ROUNDING), value * (1 + 16 * ROUNDING)
+
     def tails(self, loss: Reals) -> Tails:
         base = loss
         if self.rate < 1.0:
@@ -146,9 +161,9 @@ class WindowPair(Pair):
         scale = 2 * self.height
         # Q-density e^{-(l+eps)/2}, P-density e^{(l-eps)/2}, both times height
         q_low = low - scale * np.expm1(-(inside + eps) / 2)
-        q_high = high + scale * math.exp(-eps / 2) * (np.exp(-inside / 2) - math.exp(-eps / 2))
+        q_high = high - scale * np.exp(-(inside + eps) / 2) * np.expm1((inside - eps) / 2)
         p_high = low - scale * np.expm1((inside - eps) / 2)
-        p_low = high + scale * math.exp(-eps / 2) * (np.exp(inside / 2) - math.exp(-eps / 2))
+        p_low = high - scale * np.exp((inside - eps) / 2) * np.expm1(-(inside + eps) / 2)
         q_below = np.where(below, 0.0, np.where(above, 1.0, q_low))
         q_above = np.where(below, 1.0, np.where(above, 0.0, q_high))
         p_above = np.where(below, 1.0, np.where(above, 0.0, p_high))
