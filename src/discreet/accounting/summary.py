@@ -96,10 +96,7 @@ class Explanation:
         paragraphs = [
             ("Cost", "; ".join(self.made_of)),
             ("Neighbours", f"{self.adjacency}: {self.neighbours}."),
-            (
-                "Reading",
-                f"{self.question}: {up(self.upper)}. The true value lies in {bracket(self.lower, self.upper)}.",
-            ),
+            ("Reading", f"{self.question}: {up(self.upper)}, certified bracket {bracket(self.lower, self.upper)}."),
             ("Accountant", self.accountant),
             ("Certificate", self.certificate),
             ("Meaning", self.meaning),
