@@ -15,17 +15,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from flint import arb
-
 from reference import truth
+from reference.quadrature import PRECISION, use_precision
 from reference.rows import CALIBRATIONS, TABLES, Row
 
 DIGITS = 22
 
 
 def computed(row: Row) -> dict[str, object]:
-    """The row as it is stored; numbers that were found are strings of twenty-two digits."""
+    """The row as it is stored; what was found is a string of twenty-two digits, sixteen for many mechanisms."""
     start = time.process_time()
+    many = len(row.mechanisms) > truth.MANY
+    use_precision(128 if many else PRECISION)
     if row.delta is not None:
         found, value = "epsilon", truth.epsilon(row.mechanisms, delta=row.delta)
         given: dict[str, float] = {"delta": row.delta}
@@ -34,7 +35,8 @@ def computed(row: Row) -> dict[str, object]:
         given = {"epsilon": row.epsilon}
     else:
         raise ValueError(f"{row.name} gives neither epsilon nor delta")
-    digits = {"remove": _shown(value.remove), "add": _shown(value.add), "larger": _shown(value.larger)}
+    sides = {"remove": value.remove, "add": value.add, "larger": value.larger}
+    digits = {side: number.mid().str(16 if many else DIGITS, radius=False) for side, number in sides.items()}
     seconds = round(time.process_time() - start, 1)
     return {"name": row.name, "mechanisms": row.mechanisms, "given": given, found: digits, "cpu_seconds": seconds}
 
@@ -58,10 +60,6 @@ def calibrate() -> None:
 def write(path: Path, rows: list[dict[str, object]]) -> None:
     """One row a line, so that a changed row is a changed line."""
     path.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
-
-
-def _shown(value: arb) -> str:
-    return value.mid().str(DIGITS, radius=False)
 
 
 def main() -> None:
