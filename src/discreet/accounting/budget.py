@@ -37,7 +37,7 @@ from functools import lru_cache
 from typing import Any
 
 from discreet.accounting import gaussian_dp, renyi
-from discreet.accounting.charges import Exact, Quantity, decimal, finite
+from discreet.accounting.charges import LARGEST_EPSILON, Exact, Quantity, decimal, finite
 from discreet.accounting.classic import ceiling
 from discreet.accounting.cost import ADJACENCIES, Cost
 from discreet.arguments import nonnegative, one_of, positive, real
@@ -99,6 +99,8 @@ class Budget:
             object.__setattr__(self, given[0], nonnegative(given[0], getattr(self, given[0])))
         else:
             object.__setattr__(self, "renyi", _curve(self.renyi))
+        if self.epsilon is not None and self.epsilon > LARGEST_EPSILON:
+            raise InvalidArgument("epsilon", self.epsilon, f"above {LARGEST_EPSILON:g} nobody is protected; pass less")
         delta = nonnegative("delta", self.delta)
         if delta >= 1:
             raise InvalidArgument("delta", self.delta, "pass a number below 1; keep it below 1 / (number of people)")

@@ -35,7 +35,18 @@ if TYPE_CHECKING:
 
     from discreet.accounting.leaves.leaf import Leaf
 
-__all__ = ["INFINITE", "Exact", "Quantity", "decimal", "finite", "floor_decimal", "floor_root", "up", "up_root"]
+__all__ = [
+    "INFINITE",
+    "LARGEST_EPSILON",
+    "Exact",
+    "Quantity",
+    "decimal",
+    "finite",
+    "floor_decimal",
+    "floor_root",
+    "up",
+    "up_root",
+]
 
 Exact = Fraction | float
 """A fraction, or infinity (the only float that occurs)."""
@@ -44,6 +55,9 @@ INFINITE: float = math.inf
 
 _MARGIN = 1 + 1e-14  # lifts what is computed here from a few elementary functions
 _MOST_NODES = 100_000
+
+LARGEST_EPSILON = 600.0
+"""No single release may have a larger epsilon, and no budget either."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +160,9 @@ def _amount(quantity: Quantity, leaf: Leaf) -> Exact:
     if leak >= 1:
         return Fraction(0)  # all of it leaks
     rest = _largest_loss(pair)
-    whole = _of_leaf(quantity, Pure(rest)) if 0 < rest < math.inf else decimal(rest)
+    if quantity.kind == "epsilon" or rest == 0:
+        return decimal(rest)
+    whole = _of_leaf(quantity, Pure(rest)) if rest <= LARGEST_EPSILON else INFINITE
     return min(whole, decimal(_finite_renyi(pair, quantity.order))) if quantity.kind == "renyi" else whole
 
 
