@@ -549,7 +549,8 @@ def test_unreadable_descriptions_are_refused_with_advice() -> None:
     [
         {}, {"epsilon": -1.0}, {"epsilon": math.nan}, {"epsilon": 1.0, "rho": 1.0}, {"rho": 1.0, "delta": 1e-6},
         {"epsilon": 1.0, "delta": 1.0}, {"epsilon": 1.0, "delta": -1e-6}, {"renyi": {}}, {"renyi": {1.0: 1.0}},
-        {"renyi": {2.0: -1.0}}, {"renyi": 3.0}, {"epsilon": 1.0, "shares": {"leak": 1}}, {"mu": math.inf}, {"epsilon": 601.0},
+        {"renyi": {2.0: -1.0}}, {"renyi": 3.0}, {"epsilon": 1.0, "shares": {"leak": 1}}, {"mu": math.inf},
+        {"epsilon": 601.0}, {"epsilon": "1"},
         {"epsilon": 1.0, "delta": 1e-6, "shares": {"leak": 0.5, 8.0: 0.6}}, {"epsilon": 1.0, "adjacency": "other"},
         {"epsilon": 1.0, "delta": 1e-6, "shares": {"leaks": 1}}, {"epsilon": 1.0, "delta": 1e-6, "shares": {0.5: 1}},
         {"epsilon": 1.0, "delta": 1e-6, "shares": {}}, {"epsilon": 1.0, "delta": 1e-6, "shares": {8.0: 0.0}},

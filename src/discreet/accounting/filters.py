@@ -14,50 +14,19 @@ Interactive releases that run at the same time are covered as well, as long as e
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.budget import Budget, Limit
-from discreet.accounting.charges import INFINITE, Exact, Quantity, decimal, floor_decimal, floor_root, up, up_root
+from discreet.accounting.charges import INFINITE, Exact, decimal, floor_decimal, floor_root, up, up_root
 from discreet.accounting.cost import Cost
-from discreet.errors import AdjacencyMismatch, BudgetExceeded, InvalidArgument, StorageError, UnknownVersion
+from discreet.accounting.odometer import Odometer
+from discreet.accounting.register import VERSION, Register, stored_fields
+from discreet.errors import BudgetExceeded, InvalidArgument, StorageError
 
 if TYPE_CHECKING:
-    from discreet.accounting.leaves.leaf import Leaf
+    from collections.abc import Mapping
 
-__all__ = ["Filter", "Register", "stored_fields"]
-
-VERSION = 1
-
-
-class Register:
-    """What was spent, as leaves and counts, with exact totals of some quantities; changed only under its lock."""
-
-    def __init__(self, adjacency: str, quantities: tuple[Quantity, ...]) -> None:
-        self.adjacency, self.quantities = adjacency, quantities
-        self.parts: Counter[Leaf] = Counter()
-        self.totals: tuple[Exact, ...] = tuple(quantity.of(()) for quantity in quantities)
-        self.lock = RLock()
-
-    def amounts(self, cost: object) -> tuple[Exact, ...]:
-        """What a cost would add."""
-        if not isinstance(cost, Cost):
-            raise InvalidArgument("cost", cost, "pass a Cost, such as Cost.laplace(noise_multiplier=2.0)")
-        if cost.adjacency != self.adjacency:
-            raise AdjacencyMismatch(self.adjacency, cost.adjacency)
-        return tuple(quantity.of(cost.parts) for quantity in self.quantities)
-
-    def add(self, cost: Cost, amounts: tuple[Exact, ...]) -> None:
-        """Books a cost whose amounts were found before: nothing here can fail half-way."""
-        self.totals = tuple(total + amount for total, amount in zip(self.totals, amounts, strict=True))
-        for leaf, times in cost.parts:
-            self.parts[leaf] += times
-
-    def spent(self) -> Cost:
-        """The sum of all costs booked."""
-        return Cost(tuple(self.parts.items()), self.adjacency)
+__all__ = ["Budget", "Filter", "Odometer"]
 
 
 class Filter:
@@ -226,19 +195,6 @@ class Filter:
                 return size
             size, step = size * (1 - step), 4 * step
         return 0.0
-
-
-def stored_fields(description: object, kind: str, names: set[str]) -> Mapping[str, Any]:
-    """The fields of a stored description, after checking its format, version and names."""
-    if not isinstance(description, Mapping) or description.get("format") != kind:
-        raise StorageError(f"this is not what to_dict() wrote: it needs 'format': '{kind}'.")
-    version = description.get("version")
-    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= VERSION:
-        raise UnknownVersion(version, VERSION)
-    if set(description) != names | {"format", "version"}:
-        found = sorted(map(str, set(description) - {"format", "version"}))
-        raise StorageError(f"a '{kind}' needs the fields {sorted(names)} and has {found}.")
-    return description
 
 
 def _spent_share(limit: Limit, total: Exact) -> float:

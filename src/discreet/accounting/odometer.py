@@ -10,7 +10,7 @@ from discreet.accounting.budget import Shares, checked_shares
 from discreet.accounting.charges import INFINITE, Quantity, decimal, finite, up, up_root
 from discreet.accounting.classic import ceiling
 from discreet.accounting.cost import ADJACENCIES, Cost
-from discreet.accounting.filters import VERSION, Register, stored_fields
+from discreet.accounting.register import VERSION, Register, stored_fields
 from discreet.arguments import nonnegative, one_of
 from discreet.errors import InvalidArgument, StorageError
 
