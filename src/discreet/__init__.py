@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from discreet.accounting import Cost, Filter, Odometer, calibrate
+    from discreet.accounting import Budget, Cost, Filter, Odometer, calibrate
     from discreet.errors import (
         AdjacencyMismatch,
         BudgetExceeded,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdjacencyMismatch",
+    "Budget",
     "BudgetExceeded",
     "CertificateError",
     "Cost",
@@ -42,7 +43,7 @@ __all__ = [
     "calibrate",
 ]
 
-_ACCOUNTING = frozenset({"Cost", "Filter", "Odometer", "calibrate"})
+_ACCOUNTING = frozenset({"Budget", "Cost", "Filter", "Odometer", "calibrate"})
 
 
 def __getattr__(name: str) -> object:

@@ -67,9 +67,12 @@ def count(argument: str, value: object, *, least: int = 0) -> int:
     """The value as an int >= `least`; refuses floats that are not whole, booleans and NaN."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidArgument(argument, value, f"pass a whole number >= {least} (got {type(value).__name__})")
-    if not isinstance(value, numbers.Integral) and not (math.isfinite(value) and float(value).is_integer()):
-        raise InvalidArgument(argument, value, f"pass a whole number >= {least}")
-    number = int(value)
+    if isinstance(value, numbers.Integral):
+        number = int(value)
+    elif isinstance(value, numbers.Rational):
+        number = int(value.numerator) if value.denominator == 1 else least - 1
+    else:
+        number = int(float(value)) if math.isfinite(value) and float(value).is_integer() else least - 1
     if number < least:
         raise InvalidArgument(argument, value, f"pass a whole number >= {least}")
     return number

@@ -132,5 +132,8 @@ class WideBracket(DiscreetWarning):
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # an integer with more digits than Python prints
+        text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= 80 else text[:77] + "..."

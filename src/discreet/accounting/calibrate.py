@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from discreet.accounting.evaluate import delta_reading, epsilon_reading
@@ -11,6 +10,8 @@ from discreet.arguments import nonnegative, positive, probability
 from discreet.errors import CertificateError, InvalidArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from discreet.accounting.cost import Cost
 
 __all__ = ["calibrate"]
@@ -29,15 +30,17 @@ def calibrate(
     """The best parameter x > 0 for which the certified epsilon of make(x) at `delta` is at most `epsilon`.
 
     The cost must change monotonically with x. If it falls (noise), the smallest such x is returned; if it grows (a
-    sampling rate, a number of steps), the largest; to a relative 1e-9, and `make(x).epsilon(delta) <= epsilon` holds for
-    the value returned. `low` and `high` limit the search; without them it starts at 1 and goes as far as needed.
+    sampling rate, a number of steps), the largest; to a relative 1e-9, and `make(x).epsilon(delta) <= epsilon` holds
+    for the value returned. `low` and `high` limit the search; without them it starts at 1 and goes as far as needed.
 
     >>> sigma = calibrate(lambda s: Cost.gaussian(s), epsilon=1.0, delta=1e-6)
     >>> round(sigma, 6), Cost.gaussian(sigma).epsilon(1e-6) <= 1.0
     (4.224678, True)
     """
     if not callable(make):
-        raise InvalidArgument("make", make, "pass a function from a number to a Cost, such as lambda s: Cost.gaussian(s)")
+        raise InvalidArgument(
+            "make", make, "pass a function from a number to a Cost, such as lambda s: Cost.gaussian(s)"
+        )
     target = _Target(make, nonnegative("epsilon", epsilon), probability("delta", delta))
     bottom = positive("low", low) if low is not None else None
     top = positive("high", high) if high is not None else None

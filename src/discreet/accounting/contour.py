@@ -32,7 +32,17 @@ if TYPE_CHECKING:
 
     from discreet.accounting.pair import Complexes, Reals
 
-__all__ = ["Line", "Unreachable", "line_for_delta", "line_for_epsilon", "log_chernoff", "period_for", "saddle"]
+__all__ = [
+    "Line",
+    "Unreachable",
+    "chernoff",
+    "line_for_delta",
+    "line_for_epsilon",
+    "line_tilt",
+    "log_chernoff",
+    "period_for",
+    "saddle",
+]
 
 _GOAL = math.log(1e-12)
 """ln of the share of delta that aliasing and truncation may take."""
@@ -90,7 +100,7 @@ class Line:
         """Kernel, its derivative in epsilon (both apart from the factor e^{-eps z}), and the point x it refers to."""
         z = self.t + 1j * self.height
         if self.step == 0:
-            kernel = 1 / (z * (z + 1))
+            kernel = np.asarray(1 / (z * (z + 1)), dtype=complex)
             return kernel, -z * kernel, epsilon
         first = self.origin + self.step * math.ceil((epsilon - self.origin) / self.step)
         above = -1 / np.expm1(-z * self.step)
@@ -160,7 +170,7 @@ class Line:
 
     def _certify(self, guess: float, delta: float, *, side: int) -> float:
         """The point nearest the guess, on the given side, at which the bounds prove the claim."""
-        value, slope = self.slope(guess)
+        _, slope = self.slope(guess)
         error = self.bounds(guess)
         width = max(abs(error[1] - delta), abs(delta - error[0]))
         step = max(1.05 * width / max(-slope, 1e-300), 1e-16 * abs(guess), 1e-300)
@@ -202,6 +212,11 @@ def line_for_delta(pairs: Sequence[tuple[Pair, int]], direction: Direction, delt
     return line
 
 
+def line_tilt(pairs: Sequence[tuple[Pair, int]], direction: Direction, epsilon: float) -> float:
+    """The abscissa of the saddle for this epsilon."""
+    return saddle(lambda s: _cumulants(pairs, direction, s), epsilon=epsilon)[0]
+
+
 def _cumulants(pairs: Sequence[tuple[Pair, int]], direction: Direction, t: float) -> tuple[float, float, float]:
     """K, K' and K'' at real t (approximate)."""
     forward = direction is Direction.FORWARD
@@ -213,6 +228,12 @@ def _cumulants(pairs: Sequence[tuple[Pair, int]], direction: Direction, t: float
         value, first, second = pair.cumulants(power)
         total += count * np.array([value, first if forward else -first, second])
     return float(total[0]), float(total[1]), float(total[2])
+
+
+def chernoff(pairs: Sequence[tuple[Pair, int]], direction: Direction, epsilon: float, t: float) -> float:
+    """A certified upper bound of D(epsilon) from the transform at one real point t."""
+    value = float(_log_bound(pairs, direction, np.array([t]))[0])
+    return math.exp(min(0.0, value - t * epsilon + log_chernoff(t)))
 
 
 def saddle(
@@ -277,16 +298,13 @@ def saddle(
     return math.exp(middle), state[1], min(state[2], 0.0), state[3]
 
 
-def _log_mean(pairs: Sequence[tuple[Pair, int]], direction: Direction, z: Complexes) -> tuple[Complexes, Reals]:
-    """K(z) and a bound of its absolute error."""
-    value = np.zeros(len(z), dtype=complex)
-    error = np.zeros(len(z))
-    powers = direction.power(z)
+def _log_bound(pairs: Sequence[tuple[Pair, int]], direction: Direction, t: Reals) -> Reals:
+    """Upper bounds of K at real points."""
+    powers = t + 1.0 if direction is Direction.FORWARD else -t
+    total = np.zeros(len(t))
     for pair, count in pairs:
-        part, bound = pair.log_power_mean(powers)
-        value += count * part
-        error += count * bound
-    return value, error + 4 * ROUNDING * len(pairs) * np.abs(value)
+        total += count * pair.log_power_bound(powers)
+    return total + 1e-12 * (1 + np.abs(total))
 
 
 def _line(
@@ -336,13 +354,18 @@ def _line(
         raise Unreachable(f"{work:.1e} evaluations of the integrand would be needed")
     log_value, log_error, log_common = _along(pairs, direction, power, height)
     log_error = log_error + blur * (t + height)
-    return Line(t, height, log_value, log_error, period, tuple(aliases), log_cut, origin, step, epsilon, blur, log_common)
+    return Line(
+        t, height, log_value, log_error, period, tuple(aliases), log_cut, origin, step, epsilon, blur, log_common
+    )
 
 
 def _along(
     pairs: Sequence[tuple[Pair, int]], direction: Direction, power: float, height: Reals
 ) -> tuple[Complexes, Reals, float]:
-    """K, its error and an error common to all of it, at equally spaced heights; long lines of steps repeated not too often take the fast sum."""
+    """K, its error and an error common to all of it, at equally spaced heights.
+
+    Long lines of steps that are not repeated too often take the fast sum.
+    """
     value = np.zeros(len(height), dtype=complex)
     error = np.zeros(len(height))
     common = 0.0
@@ -364,7 +387,7 @@ def _along(
 def _lattice_heights(
     pairs: Sequence[tuple[Pair, int]], direction: Direction, *, t: float, step: float, count: int, goal: float
 ) -> tuple[Reals, float]:
-    """The heights 2 pi n / period of one period, cut where the characteristic function is certified to be negligible."""
+    """The heights 2 pi n / period of one period, cut where the characteristic function is certainly negligible."""
     height = 2 * math.pi / (count * step) * np.arange(count // 2 + 1)
     if count < 4096:
         return height, -math.inf
@@ -387,10 +410,10 @@ def period_for(
     pairs: Sequence[tuple[Pair, int]], direction: Direction, *, t: float, epsilon: float, goal: float, width: float
 ) -> tuple[float, list[tuple[float, float]]]:
     """A period for which Chernoff's inequality keeps ln of the aliasing below `goal`, and the bounds it rests on."""
-    strides = [k / width for k in (0.5, 1.0, 2.0, 4.0, 8.0, 14.0)]
-    others = [t + k for k in strides] + [t * k for k in (1.05, 1.15, 1.3, 1.6)] + [t - k for k in strides if k < t]
-    means, errors = _log_mean(pairs, direction, np.array(others, dtype=complex))
-    aliases = [(s, float(v.real) + float(e)) for s, v, e in zip(others, means, errors, strict=True)]
+    strides = [k / width for k in ((0.5, 1.0, 2.0, 4.0, 8.0, 14.0) if len(pairs) < 20 else (2.0, 5.0, 8.0))]
+    shares = (1.05, 1.15, 1.3, 1.6) if len(pairs) < 20 else (1.2, 1.6)
+    others = [t + k for k in strides] + [t * k for k in shares] + [t - k for k in strides if k < t]
+    aliases = list(zip(others, _log_bound(pairs, direction, np.array(others)).tolist(), strict=True))
     aliases.append((0.0, 0.0))
     right = min((v - s * epsilon + log_chernoff(s) - goal) / (s - t) for s, v in aliases if s > t)
     left = min((v - s * epsilon + log_chernoff(s) - goal) / (t - s) for s, v in aliases if s < t)
@@ -411,8 +434,8 @@ def _cut(
     spacing = 2 * math.pi / period
     power = float(direction.power(np.array([complex(t)]))[0].real)
     first = math.sqrt(2 * max(4.0, -_GOAL)) / width
-    reaches = first * 1.25 ** np.arange(-2, 30)
-    for block in np.array_split(reaches, 8):
+    reaches = first * 1.45 ** np.arange(-1, 23)
+    for block in np.array_split(reaches, 2):
         nodes = sum(pair.node_count((power, power), float(block[0])) for pair, _ in pairs)
         if float(block[0]) / spacing * nodes > _MOST_WORK:
             break

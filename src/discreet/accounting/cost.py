@@ -75,16 +75,12 @@ class Cost:
         return cls._leaf(leaves.Laplace(noise_multiplier), adjacency)
 
     @classmethod
-    def discrete_gaussian(
-        cls, noise_multiplier: float, *, sensitivity: int = 1, adjacency: str = "add-remove"
-    ) -> Cost:
+    def discrete_gaussian(cls, noise_multiplier: float, *, sensitivity: int = 1, adjacency: str = "add-remove") -> Cost:
         """Integer Gaussian noise of scale noise_multiplier * sensitivity on one integer-valued query."""
         return cls._leaf(leaves.DiscreteGaussian(noise_multiplier, sensitivity), adjacency)
 
     @classmethod
-    def discrete_laplace(
-        cls, noise_multiplier: float, *, sensitivity: int = 1, adjacency: str = "add-remove"
-    ) -> Cost:
+    def discrete_laplace(cls, noise_multiplier: float, *, sensitivity: int = 1, adjacency: str = "add-remove") -> Cost:
         """Two-sided geometric noise of scale noise_multiplier * sensitivity on one integer-valued query."""
         return cls._leaf(leaves.DiscreteLaplace(noise_multiplier, sensitivity), adjacency)
 
@@ -106,7 +102,11 @@ class Cost:
     @classmethod
     def pure(cls, epsilon: float, *, adjacency: str = "add-remove") -> Cost:
         """Any epsilon-DP mechanism."""
-        return cls.zero(adjacency=adjacency) if _is_zero("epsilon", epsilon) else cls._leaf(leaves.Pure(epsilon), adjacency)
+        return (
+            cls.zero(adjacency=adjacency)
+            if _is_zero("epsilon", epsilon)
+            else cls._leaf(leaves.Pure(epsilon), adjacency)
+        )
 
     @classmethod
     def approximate(cls, epsilon: float, delta: float, *, adjacency: str = "add-remove") -> Cost:
@@ -123,7 +123,9 @@ class Cost:
     @classmethod
     def gaussian_dp(cls, mu: float, *, adjacency: str = "add-remove") -> Cost:
         """Any mu-GDP mechanism."""
-        return cls.zero(adjacency=adjacency) if _is_zero("mu", mu) else cls._leaf(leaves.GaussianGuarantee(mu), adjacency)
+        return (
+            cls.zero(adjacency=adjacency) if _is_zero("mu", mu) else cls._leaf(leaves.GaussianGuarantee(mu), adjacency)
+        )
 
     @classmethod
     def renyi(cls, curve: Mapping[float, float], *, adjacency: str = "add-remove") -> Cost:
@@ -133,7 +135,7 @@ class Cost:
         return cls._leaf(leaves.RenyiCurve(tuple(curve.items())), adjacency)
 
     @classmethod
-    def from_pair(cls, P: object, Q: object, *, adjacency: str = "add-remove") -> Cost:  # noqa: N803 - as on paper
+    def from_pair(cls, P: object, Q: object, *, adjacency: str = "add-remove") -> Cost:
         """Any mechanism dominated by (P, Q): two finite distributions, or two continuous ones.
 
         P is the output with the person's record and Q the output without it: the cost covers adding and removing the

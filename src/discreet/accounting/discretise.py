@@ -8,8 +8,8 @@ For a cell of losses (a, b] that holds P-mass p and Q-mass q:
   -(h^2/12) d/dl ln(p(l) e^{-l/2}), so that ln(p/q) meets the lattice up to O(h^4), and what is left is paid for by
   evaluating at a slightly larger epsilon.
 
-Both are wrong by O(h^2) in opposite directions. What lies above the window becomes an infinite loss (upper) or is pulled
-down to its end (lower); what lies below is pulled up (upper) or dropped (lower).
+Both are wrong by O(h^2) in opposite directions. What lies above the window becomes an infinite loss (upper) or is
+pulled down to its end (lower); what lies below is pulled up (upper) or dropped (lower).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def discretise(
     columns = tails_of(pair, direction, edges)
     upper, log_density = _upper(columns, edges, step)
     interior = len(positions) > 2
-    lower = _lower(pair, direction, edges, step, None if interior else log_density, t)
+    lower = _lower(pair, direction, edges, step=step, log_density=None if interior else log_density, t=t)
     return lower, upper
 
 
@@ -102,7 +102,7 @@ def _tail_shift(p: Reals, tail: Reals, step: float) -> float:
 
 
 def _lower(
-    pair: Pair, direction: Direction, edges: Reals, step: float, log_density: Reals | None, t: float
+    pair: Pair, direction: Direction, edges: Reals, *, step: float, log_density: Reals | None, t: float
 ) -> LatticeLaw:
     borders = 0.5 * (edges[:-1] + edges[1:])
     if log_density is not None and len(edges) > 3:
@@ -122,8 +122,8 @@ def _lower(
     if log_density is None:
         index = np.floor((centre - edges[0]) / step + 1e-9)
         good = np.isfinite(centre) & (index >= 0)
-        mass = np.bincount(index[good].astype(int), weights=p[good], minlength=len(edges))[: len(edges) + 1]
-        return LatticeLaw(float(edges[0]), mass, 0.0, 1e-9 * step)
+        counted = np.bincount(index[good].astype(int), weights=p[good], minlength=len(edges))
+        return LatticeLaw(float(edges[0]), np.asarray(counted, dtype=float), 0.0, 1e-9 * step)
     tilted = np.where(p > 0, np.log(np.maximum(p, 1e-320)) + t * edges, -np.inf)
     share = np.exp(tilted - tilted.max())
     share /= share.sum()

@@ -16,16 +16,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from discreet.accounting import classic, gaussian_dp, renyi
-from discreet.accounting.contour import Unreachable, line_for_delta, line_for_epsilon
+from discreet.accounting.contour import Unreachable, chernoff, line_for_delta, line_for_epsilon, line_tilt
 from discreet.accounting.exact import EnumeratedLoss, SingleLoss
 from discreet.accounting.grid import grid_for_delta, grid_for_epsilon
-from discreet.accounting.leaves.leaf import Leaf
 from discreet.accounting.leaves.guarantees import Approximate
+from discreet.accounting.leaves.leaf import Leaf
 from discreet.accounting.pair import Direction, Pair, total_infinite
 from discreet.accounting.pairs.gaussian import GaussianPair
 from discreet.arguments import one_of
@@ -174,11 +174,30 @@ def _numeric(pairs: Pairs, method: str, epsilon: float | None, delta: float | No
     directions = [Direction.FORWARD]
     if not all(pair.symmetric for pair, _ in pairs):
         directions.append(Direction.BACKWARD)
-    readings = [_direction(pairs, direction, method, epsilon, delta) for direction in directions]
+    readings = [_direction(pairs, directions[0], method, epsilon, delta)]
+    if len(directions) > 1 and not (method == "auto" and _is_beaten(pairs, readings[0], epsilon, delta)):
+        readings.append(_direction(pairs, directions[1], method, epsilon, delta))
     best = max(readings, key=lambda reading: reading.upper)
-    return Reading(
-        max(reading.lower for reading in readings), best.upper, best.method, best.reason, best.direction
-    )
+    return Reading(max(reading.lower for reading in readings), best.upper, best.method, best.reason, best.direction)
+
+
+def _is_beaten(pairs: Pairs, forward: Reading, epsilon: float | None, delta: float | None) -> bool:
+    """Whether Chernoff's inequality already shows that the other direction costs less than the lower end found."""
+    if not all(pair.has_transform for pair, _ in pairs) or any(
+        pair.q_missing > 0 or pair.blur > 0 for pair, _ in pairs
+    ):
+        return False
+    if epsilon is None:
+        epsilon, goal = forward.lower, delta
+    else:
+        goal = forward.lower
+    if not goal or epsilon <= 0:
+        return False
+    try:
+        t = line_tilt(pairs, Direction.BACKWARD, epsilon)
+        return chernoff(pairs, Direction.BACKWARD, epsilon, t) <= goal
+    except (Unreachable, OverflowError):
+        return False
 
 
 def _gaussian(pair: Pair, epsilon: float | None, delta: float | None) -> Reading:
@@ -192,15 +211,15 @@ def _gaussian(pair: Pair, epsilon: float | None, delta: float | None) -> Reading
         )
     assert delta is not None
     if delta == 0:
-        return Reading(math.inf, math.inf, "gaussian_dp", "Gaussian noise has unbounded losses: delta = 0 needs epsilon = inf")
+        return Reading(
+            math.inf, math.inf, "gaussian_dp", "Gaussian noise has unbounded losses: delta = 0 needs epsilon = inf"
+        )
     return Reading(
         gaussian_dp.epsilon_bounds(low, delta)[0], gaussian_dp.epsilon_bounds(high, delta)[1], "gaussian_dp", reason
     )
 
 
-def _direction(
-    pairs: Pairs, direction: Direction, method: str, epsilon: float | None, delta: float | None
-) -> Reading:
+def _direction(pairs: Pairs, direction: Direction, method: str, epsilon: float | None, delta: float | None) -> Reading:
     """The bracket in one direction: infinite losses first, then the finite ones."""
     lost_low, lost_high = total_infinite(pairs, direction)
     name = direction.value
@@ -329,9 +348,7 @@ class _Short:
         return self.reader.epsilon_bounds(low_delta - self.lost, high_delta)
 
 
-def _grid(
-    pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None, obstacle: str
-) -> _Source:
+def _grid(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None, obstacle: str) -> _Source:
     if delta is not None:
         grid = grid_for_delta(pairs, direction, delta)
     else:
@@ -395,7 +412,9 @@ def _guarantee_only(parts: Parts, method: str, epsilon: float | None, delta: flo
         return Reading(0.0, total_epsilon if delta >= total_delta else math.inf, method, reason, is_tight=False)
     reason = "advanced composition, heterogeneous closed form"
     if epsilon is not None:
-        return Reading(0.0, classic.delta(epsilons, deltas, counts=counts, epsilon=epsilon), method, reason, is_tight=False)
+        return Reading(
+            0.0, classic.delta(epsilons, deltas, counts=counts, epsilon=epsilon), method, reason, is_tight=False
+        )
     assert delta is not None
     return Reading(0.0, classic.epsilon(epsilons, deltas, counts=counts, delta=delta), method, reason, is_tight=False)
 

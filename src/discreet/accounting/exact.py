@@ -57,7 +57,7 @@ class SingleLoss:
 
 
 class EnumeratedLoss:
-    """All possible total losses of a composition of few outcomes, with their masses: multinomial, exact up to rounding."""
+    """All total losses of a composition of few outcomes, with their masses: multinomial, exact up to rounding."""
 
     def __init__(self, pairs: Sequence[tuple[Pair, int]], direction: Direction) -> None:
         loss, log_mass, error = np.zeros(1), np.zeros(1), np.zeros(1)
@@ -98,7 +98,11 @@ class EnumeratedLoss:
         for pair, count in pairs:
             if not isinstance(pair, AtomsPair):
                 return math.inf
-            total *= math.comb(count + len(pair.loss) - 1, min(count, len(pair.loss) - 1)) if len(pair.loss) < 12 else math.inf
+            total *= (
+                math.comb(count + len(pair.loss) - 1, min(count, len(pair.loss) - 1))
+                if len(pair.loss) < 12
+                else math.inf
+            )
         return total
 
 
@@ -126,9 +130,9 @@ def _splits(total: int, parts: int) -> NDArray[np.int64]:
         first = np.arange(total + 1)
         return np.stack([first, total - first], axis=1)
     blocks = []
-    for first in range(total + 1):
-        rest = _splits(total - first, parts - 1)
-        blocks.append(np.column_stack([np.full(len(rest), first), rest]))
+    for taken in range(total + 1):
+        rest = _splits(total - taken, parts - 1)
+        blocks.append(np.column_stack([np.full(len(rest), taken), rest]))
     return np.concatenate(blocks)
 
 

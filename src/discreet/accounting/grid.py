@@ -38,8 +38,8 @@ _GOAL = 1e-13
 class _Table:
     """The composed law of one discretisation: suffix sums from which D is read at any epsilon at once.
 
-    `above[j]` = sum over i >= j of e^{-t (s_i - centre)} m_i with m the tilted masses of one period, `below[j]` the same with an
-    extra factor e^{-(s_i - centre)}; both divided by e^`scale`.
+    `above[j]` = sum over i >= j of e^{-t (s_i - centre)} m_i with m the tilted masses of one period, `below[j]` the
+    same with an extra factor e^{-(s_i - centre)}; both divided by e^`scale`.
     """
 
     t: float
@@ -112,7 +112,17 @@ def grid_for_epsilon(
     single = max(SingleLoss(pair, direction).bounds(epsilon)[0] for pair, _ in pairs)
     windows, coarse = _windows(pairs, direction, math.log(max(single, 1e-280)))
     t, _, log_delta, variance = saddle(coarse.cumulants, epsilon=epsilon)
-    return _lines(pairs, direction, windows, coarse, t, epsilon, log_delta, variance, width)
+    return _lines(
+        pairs,
+        direction,
+        windows=windows,
+        coarse=coarse,
+        t=t,
+        epsilon=epsilon,
+        log_delta=log_delta,
+        variance=variance,
+        width=width,
+    )
 
 
 def grid_for_delta(
@@ -123,7 +133,17 @@ def grid_for_delta(
     t, epsilon, log_delta, variance = saddle(coarse.cumulants, delta=delta)
     if epsilon <= 0:
         return grid_for_epsilon(pairs, direction, 0.0, width)
-    return _lines(pairs, direction, windows, coarse, t, epsilon, log_delta, variance, width)
+    return _lines(
+        pairs,
+        direction,
+        windows=windows,
+        coarse=coarse,
+        t=t,
+        epsilon=epsilon,
+        log_delta=log_delta,
+        variance=variance,
+        width=width,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +198,7 @@ def _windows(
 def _lines(
     pairs: Sequence[tuple[Pair, int]],
     direction: Direction,
+    *,
     windows: list[tuple[float, float]],
     coarse: _Coarse,
     t: float,
@@ -198,12 +219,15 @@ def _lines(
         (discretise(pair, direction, step, window, t), count)
         for (pair, count), window in zip(pairs, windows, strict=True)
     ]
-    return GridLines(*(_table(laws, which, t, step, size, epsilon, spread) for which in (0, 1)))
+    return GridLines(
+        *(_table(laws, which, t=t, step=step, size=size, epsilon=epsilon, spread=spread) for which in (0, 1))
+    )
 
 
 def _table(
     laws: Sequence[tuple[tuple[LatticeLaw, LatticeLaw], int]],
     which: int,
+    *,
     t: float,
     step: float,
     size: int,
@@ -255,9 +279,17 @@ def _table(
     below = np.cumsum((weight * np.exp(np.clip(-positions, -700.0, 100.0)))[::-1])[::-1]
     scale += largest
     return _Table(
-        t, start, step, epsilon, scale, above, below, math.log(noise) + scale,
+        t,
+        start,
+        step,
+        epsilon,
+        scale,
+        above,
+        below,
+        math.log(noise) + scale,
         (*zip(others, means.tolist(), strict=True), (0.0, 0.0)),
-        -math.expm1(log_finite) * (1 + 1e-12), shift + 64 * ROUNDING * (abs(origin) + abs(epsilon)),
+        -math.expm1(log_finite) * (1 + 1e-12),
+        shift + 64 * ROUNDING * (abs(origin) + abs(epsilon)),
     )
 
 

@@ -18,7 +18,7 @@ import enum
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -29,10 +29,21 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Reals = NDArray[np.float64]
-    Complexes = NDArray[np.complex128]
+    Reals = NDArray[np.floating[Any]]
+    Complexes = NDArray[np.complexfloating[Any, Any]]
 
-__all__ = ["ROUNDING", "Direction", "Lattice", "Nodes", "Pair", "Tails", "log_power_line_of", "log_power_mean_of", "total_infinite", "unit_interval"]
+__all__ = [
+    "ROUNDING",
+    "Direction",
+    "Lattice",
+    "Nodes",
+    "Pair",
+    "Tails",
+    "log_power_line_of",
+    "log_power_mean_of",
+    "total_infinite",
+    "unit_interval",
+]
 
 ROUNDING = 2.0**-53
 """Relative error of one correctly rounded operation.
@@ -44,7 +55,7 @@ room charges at least 32 ROUNDING a node, several times what an operation-by-ope
 
 def unit_interval(low: float, high: float) -> tuple[float, float]:
     """(low, high) cut to [0, 1]; a NaN becomes the end that claims nothing."""
-    return (low if low > 0.0 else 0.0), (max(high, 0.0) if high < 1.0 else 1.0)
+    return (max(0.0, low)), (max(high, 0.0) if high < 1.0 else 1.0)
 
 
 class Direction(enum.Enum):
@@ -185,6 +196,11 @@ class Pair(ABC):
         nodes = self.nodes((float(reals.min()), float(reals.max())), float(np.abs(powers.imag).max()))
         return log_power_mean_of(nodes, powers, self.p_missing + self.p_cut, self.q_missing + self.q_cut)
 
+    def log_power_bound(self, powers: Reals) -> Reals:
+        """An upper bound of ln E_Q[w^b] for real b outside (0, 1); need not be sharp to more than 1e-9."""
+        value, error = self.log_power_mean(powers.astype(complex))
+        return np.asarray(value.real + error)
+
     def log_power_line(self, power: float, spacing: float, count: int) -> tuple[Complexes, Reals, float]:
         """`log_power_mean` at power + i spacing n for n = 0 .. count - 1, for long lines.
 
@@ -289,7 +305,7 @@ def log_power_line_of(nodes: Nodes, power: float, spacing: float, count: int) ->
     care = weight * (48 + 4 * (np.abs(exponent[kept]) + abs(top)))
     order = np.argsort(np.abs(loss))
     extent = np.abs(loss)[order]
-    linear = np.append(0.0, np.cumsum((care[order] * extent)))
+    linear = np.append(0.0, np.cumsum(care[order] * extent))
     flat = np.append(np.cumsum(care[order][::-1])[::-1], 0.0)
     split = np.searchsorted(extent, 2 / np.maximum(height, 1e-300))
     error = ROUNDING * (height * linear[split] + 2 * flat[split]) * (1 + 1e-9)

@@ -31,7 +31,9 @@ def to_dict(parts: Sequence[tuple[Leaf, int]], adjacency: str) -> dict[str, Any]
 def from_dict(description: object) -> tuple[tuple[tuple[Leaf, int], ...], str]:
     """Parts and adjacency of a description."""
     if not isinstance(description, Mapping) or description.get("format") != "discreet.cost":
-        raise StorageError("this is not the description of a cost: it needs 'format': 'discreet.cost'. See Cost.to_dict().")
+        raise StorageError(
+            "this is not the description of a cost: it needs 'format': 'discreet.cost'. See Cost.to_dict()."
+        )
     version = description.get("version")
     if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= VERSION:
         raise UnknownVersion(version, VERSION)

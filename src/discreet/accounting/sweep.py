@@ -121,7 +121,7 @@ class Sweep:
             return SingleLoss(self.pairs[0][0], self.direction)
         try:
             line = line_for_epsilon(self.pairs, self.direction, epsilon)
-        except Unreachable:
+        except (Unreachable, OverflowError):
             pass
         else:
             low, high = line.bounds(epsilon)
@@ -133,7 +133,7 @@ class Sweep:
             # next to 0 a grid must be much finer for the same relative width, and its neighbour serves as well
             at = max(epsilon, min(0.5 * self.deviation, 0.5 * self.largest))
             return grid_for_epsilon(self.pairs, self.direction, at, _GRID_WIDTH)
-        except Unreachable as error:
+        except (Unreachable, OverflowError) as error:
             raise CertificateError(
                 "the privacy profile of this composition",
                 limit=str(error),

@@ -132,7 +132,9 @@ class RenyiCurve(Leaf):
     def __post_init__(self) -> None:
         given = self.curve.items() if isinstance(self.curve, Mapping) else self.curve
         try:
-            rows = sorted((real("order", order), nonnegative(f"value at order {order}", value)) for order, value in given)
+            rows = sorted(
+                (real("order", order), nonnegative(f"value at order {order}", value)) for order, value in given
+            )
         except TypeError:
             raise InvalidArgument("curve", self.curve, "pass a mapping {order: value} with orders > 1") from None
         if not rows:
@@ -162,7 +164,9 @@ class RenyiCurve(Leaf):
         factor = 2**doublings
         rows = tuple((order / factor, 3.0**doublings * value) for order, value in self.curve if order / factor > 1)
         if not rows:
-            raise InvalidArgument("size", size, f"a curve with orders up to {self.curve[-1][0]:g} covers smaller groups only")
+            raise InvalidArgument(
+                "size", size, f"a curve with orders up to {self.curve[-1][0]:g} covers smaller groups only"
+            )
         return RenyiCurve(rows)
 
     def fields(self) -> dict[str, Any]:

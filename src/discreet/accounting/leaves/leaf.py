@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from discreet.accounting.pair import Direction
 from discreet.arguments import positive
 from discreet.errors import InvalidArgument, StorageError
 
 if TYPE_CHECKING:
-    from discreet.accounting.pair import Pair
+    from discreet.accounting.pair import Direction, Pair
 
 __all__ = ["LARGEST_EPSILON", "Leaf", "finite_epsilon", "leaf_from_fields", "rdp_of"]
 
@@ -60,7 +59,7 @@ class Leaf(ABC):
         return max(-low, high)
 
     def zcdp(self) -> float:
-        """The smallest rho for which rho-zCDP is known to hold: pure guarantees give KL-type bounds, others override."""
+        """The smallest rho for which rho-zCDP is known; eps tanh(eps/2) for eps-DP [Harrison and Manurangsi 2025]."""
         epsilon = self.pure_epsilon()
         return epsilon * math.tanh(epsilon / 2) * (1 + 1e-15) if epsilon < math.inf else math.inf
 
@@ -114,7 +113,9 @@ def finite_epsilon(value: object) -> float:
     """The epsilon of a single mechanism: positive and at most LARGEST_EPSILON."""
     epsilon = positive("epsilon", value)
     if epsilon > LARGEST_EPSILON:
-        raise InvalidArgument("epsilon", value, f"an epsilon above {LARGEST_EPSILON:g} protects nobody; pass a smaller one")
+        raise InvalidArgument(
+            "epsilon", value, f"an epsilon above {LARGEST_EPSILON:g} protects nobody; pass a smaller one"
+        )
     return epsilon
 
 

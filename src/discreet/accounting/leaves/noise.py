@@ -179,4 +179,6 @@ class Staircase(Leaf):
             return AtomsPair(
                 np.array([-e, e]), np.array([1, decay]) / (1 + decay), symmetric=True, lattice=Lattice(-e, 2 * e)
             )
-        return AtomsPair(np.array([-e, 0.0, e]), np.array([high, rest, high * decay]), symmetric=True, lattice=Lattice(-e, e))
+        return AtomsPair(
+            np.array([-e, 0.0, e]), np.array([high, rest, high * decay]), symmetric=True, lattice=Lattice(-e, e)
+        )

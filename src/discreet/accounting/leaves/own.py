@@ -18,9 +18,11 @@ from discreet.divergence.tradeoff import TradeOff
 from discreet.errors import InvalidArgument, StorageError
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
-    from discreet.accounting.pair import Pair, Reals
+    from discreet.accounting.pair import Pair
+
+    Reals = NDArray[np.float64]
 
 __all__ = ["OwnDistributions", "Table", "TradeoffCurve", "grouped_tradeoff", "leaf_from_pair", "leaf_from_tradeoff"]
 
@@ -114,7 +116,7 @@ class OwnDistributions(Leaf):
         self.pair()
 
     def pair(self) -> Pair:
-        return _own_pair(self.p, self.q)
+        return _own_pair(self.p, self.q)  # type: ignore[arg-type]  # users' objects hash by identity
 
     def pure_epsilon(self) -> float:
         return math.inf
@@ -251,7 +253,7 @@ def _widened(curve: Polyline) -> tuple[Reals, Reals]:
 
 
 def grouped_tradeoff(leaf: Leaf, size: int) -> Leaf:
-    """A group of `size` by concatenating the leaf's own trade-off curve, f o (1 - f) o ... [Dong et al. 2022, Thm 2.14]."""
+    """A group of `size` by concatenating the leaf's trade-off curve, f o (1 - f) o ... [Dong et al. 2022, Thm 2.14]."""
     from discreet.accounting.evaluate import delta_reading
 
     def profile(epsilons: Reals) -> Reals:

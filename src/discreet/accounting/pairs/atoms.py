@@ -1,4 +1,4 @@
-"""Pairs with finitely many outcomes: randomized response, (epsilon, delta) boxes, staircase, tables of the user's own."""
+"""Pairs with finitely many outcomes: randomized response, (epsilon, delta) boxes, staircase, own tables."""
 
 from __future__ import annotations
 

@@ -142,6 +142,11 @@ def discrete_gaussian_pair(scale: float, shift: int) -> Pair:
     # what a float cannot hold is made an infinite loss, symmetrically
     missing = max(float(p[~keep].sum()), float(q[~keep].sum())) + 1e-300
     return AtomsPair(
-        loss[keep], q[keep], p_missing=missing, q_missing=missing, symmetric=True, lattice=whole.lattice,
+        loss[keep],
+        q[keep],
+        p_missing=missing,
+        q_missing=missing,
+        symmetric=True,
+        lattice=whole.lattice,
         tail_error=4096 * ROUNDING,
     )

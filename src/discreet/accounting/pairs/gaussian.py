@@ -6,7 +6,7 @@ taken with probability q: the pair ((1-q) Q + q P, Q) [Zhu et al. 2022, Thm 11],
 Everything below rests on one fact: w is an entire function of x with w = 0 only where Im u is an odd multiple of pi,
 and for |theta| < pi, with A = 1 - q and B = q e^u > 0,
 
-    |A + B e^{i theta}| <= A + B,   |A + B e^{i theta}| >= (A + B) cos(theta / 2),   |arg(A + B e^{i theta})| <= |theta|.
+    |A + B e^{i theta}| <= A + B,  |A + B e^{i theta}| >= (A + B) cos(theta / 2),  |arg(A + B e^{i theta})| <= |theta|.
 
 So the trapezoid rule in x converges geometrically, with a bound one can state [Trefethen and Weideman 2014, Thm 5.1],
 and moving the line of integration to Im u = theta bounds E_Q[w^b] for all large |Im b| at once.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,7 +65,9 @@ class GaussianPair(Pair):
 
     def log_decay(self, power: float, reach: Reals) -> Reals:
         half = self.mu * self.mu / 2
-        return (power * (power - 1) - reach * reach) * half * (1 - 8 * ROUNDING) + 16 * ROUNDING * abs(power) * abs(power - 1) * half
+        return (power * (power - 1) - reach * reach) * half * (1 - 8 * ROUNDING) + 16 * ROUNDING * abs(power) * abs(
+            power - 1
+        ) * half
 
     def profile(self, epsilon: float, direction: Direction) -> tuple[float, float]:
         return _gaussian_profile(epsilon, self.mu)
@@ -129,6 +132,26 @@ class SampledGaussianPair(Pair):
         low, high = self._window(power)
         return int((high - low) / self._step(power, reach)) + 2
 
+    def cumulants(self, power: float) -> tuple[float, float, float]:
+        octave = math.ceil(math.log2(abs(power) + 1.0))
+        loss, log_weight = _planning_nodes(self, octave if power >= 0 else -octave)
+        log_terms = power * loss + log_weight
+        top = float(log_terms.max())
+        terms = np.exp(log_terms - top)
+        total = float(terms.sum())
+        weighted = terms * loss
+        mean = float(weighted.sum()) / total
+        return top + math.log(total), mean, max(0.0, float((weighted * loss).sum()) / total - mean * mean)
+
+    def log_power_bound(self, powers: Reals) -> Reals:
+        """From planning nodes: window and step keep the quadrature error below e^-50 of the mean, which is >= 1."""
+        far = float(np.abs(powers).max())
+        octave = math.ceil(math.log2(far + 1.0))
+        loss, log_weight = _planning_nodes(self, octave if powers.max() >= 0 else -octave)
+        terms = np.outer(powers, loss) + log_weight
+        top = terms.max(axis=1)
+        return np.asarray(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)) + 1e-11 * (1 + np.abs(top)))
+
     def _ratio(self, u: Reals) -> tuple[Reals, Reals]:
         """ln w and w - 1 at u, neither with cancellation."""
         q = self.rate
@@ -161,7 +184,7 @@ class SampledGaussianPair(Pair):
         widest = 3.1 if power >= 0 else min(2.8, 4.0 / math.sqrt(1 - power))
         if self.end < math.inf:
             best = 5.0 / self.sigma
-        return np.minimum(widest, np.array([best, best / 2]))
+        return np.asarray(np.minimum(widest, np.array([best, best / 2])))
 
     def _step(self, power: tuple[float, float], reach: float) -> float:
         """Largest step for which some strip brings the trapezoid error below e^-_DEPTH."""
@@ -200,13 +223,13 @@ class SampledGaussianPair(Pair):
         q = self.rate
         ends = self._log_ends(powers, edges)
         log_mean = self._log_mean(real, step, ends, loss, log_weight)
-        best = np.full(len(powers), np.inf)
+        best: Reals = np.full(len(powers), np.inf)
         for theta in map(float, self._strips(float(real.min()))):
             swing, beyond = self._swing(theta, float(real.max()), float(reach.max()))
             inside = np.minimum(swing, reach * theta) + log_mean
             log_sup = np.logaddexp(np.logaddexp(inside, beyond) + self._shrink(real, theta), np.log1p(2 * q * size))
             best = np.minimum(best, log_sup + self._log_trapezoid(step, theta))
-        return np.logaddexp(best, ends) + 1e-9
+        return np.asarray(np.logaddexp(best, ends) + 1e-9)
 
     def _log_trapezoid(self, step: float, theta: float) -> float:
         """ln of 2 e^{(sigma theta)^2 / 2} / (e^{2 pi a / step} - 1) for the strip of half-width a = sigma^2 theta."""
@@ -240,6 +263,8 @@ class SampledGaussianPair(Pair):
         sigma, q = self.sigma, self.rate
         low, high = edges[0] / sigma, edges[1] / sigma
         head, tail = float(log_ndtr(low)), float(log_ndtr(-high))
+        left: Reals
+        right: Reals
         if q == 1.0:
             gauss = real * (real - 1) / (2 * sigma**2)
             left, right = gauss + log_ndtr(low - real / sigma), gauss + log_ndtr(real / sigma - high)
@@ -299,9 +324,14 @@ class SampledGaussianPair(Pair):
         x, step = self._points((min(power, 0.0), max(power, 1.0)), step)
         u = (x - 0.5) / sigma**2
         log_weight = -0.5 * (x / sigma) ** 2 + math.log(step / (sigma * math.sqrt(2 * math.pi)))
-        theta = np.geomspace(1e-4 * beta, beta, 16)[:, None]
         grow = q * np.exp(np.minimum(u, 300.0))
         level = 1 - q + grow
+        # for small theta the bound is (sigma theta)^2/2 - r theta E[q e^u / w], tilted: look around its minimum
+        tilted = power * np.log(level) + power * np.maximum(u - 300.0, 0.0) + log_weight
+        tilted = np.exp(tilted - tilted.max())
+        pull = float((tilted * grow / level).sum() / tilted.sum()) / sigma**2
+        first, last = 0.3 * pull * float(reach.min()), 1.5 * pull * float(reach.max())
+        theta = np.geomspace(min(first, 0.3 * beta), min(last, beta), 8)[:, None]
         # |w_theta|^2 = level^2 - 4 (1-q) q e^u sin^2(theta/2)
         log_modulus = np.log(level) + np.maximum(u - 300.0, 0.0)
         log_modulus = log_modulus + 0.5 * np.log1p(-4 * (1 - q) * grow / level**2 * np.sin(theta / 2) ** 2)
@@ -332,7 +362,9 @@ class SampledGaussianPair(Pair):
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             # u solves 1 - q + q e^u = e^loss
             ratio = np.expm1(loss) / q
-            u = np.where(loss > 30.0, loss - math.log(q) + np.log1p(-(1 - q) * np.exp(-loss)), np.log1p(np.maximum(ratio, -1.0)))
+            u = np.where(
+                loss > 30.0, loss - math.log(q) + np.log1p(-(1 - q) * np.exp(-loss)), np.log1p(np.maximum(ratio, -1.0))
+            )
         base = _normal_tails(u * self.sigma + 0.5 / self.sigma, 1 / self.sigma)
         return Tails(
             (1 - q) * base.q_above + q * base.p_above,
@@ -340,6 +372,15 @@ class SampledGaussianPair(Pair):
             base.q_above,
             base.q_below,
         )
+
+
+@lru_cache(maxsize=4096)
+def _planning_nodes(pair: SampledGaussianPair, octave: int) -> tuple[Reals, Reals]:
+    """Losses and log weights good for all powers up to 2^octave in size, of the sign of the octave."""
+    far = 2.0 ** abs(octave)
+    nodes = pair.nodes((1.0, far) if octave >= 0 else (-far, 0.0), 0.0)
+    kept = nodes.log_weight > -745.0 - far * np.abs(nodes.loss)
+    return nodes.loss[kept], nodes.log_weight[kept]
 
 
 def _gaussian_profile(x: float, mu: float) -> tuple[float, float]:

@@ -54,7 +54,9 @@ class OwnPair(TailsPair):
             )
         levels = np.concatenate([np.geomspace(1e-300, 1e-3, 600), np.linspace(1.1e-3, 0.5, 800)])
         x = np.unique(
-            np.concatenate([d.ppf(levels) for d in (self.p, self.q)] + [_upper_quantiles(d, levels) for d in (self.p, self.q)])
+            np.concatenate(
+                [d.ppf(levels) for d in (self.p, self.q)] + [_upper_quantiles(d, levels) for d in (self.p, self.q)]
+            )
         )
         x = x[np.isfinite(x)]
         loss = np.asarray(self.p.logpdf(x) - self.q.logpdf(x), dtype=float)
@@ -89,10 +91,11 @@ class OwnPair(TailsPair):
         if self._falling:
             sides = [sides[1], sides[0], sides[3], sides[2]]
         above, below = (loss < self._loss[0]), (loss >= self._loss[-1])
-        sides = [np.where(inside, side, np.where(above, 1.0, 0.0) if index % 2 == 0 else np.where(below, 1.0, 0.0))
-                 for index, side in enumerate(sides)]
+        sides = [
+            np.where(inside, side, np.where(above, 1.0, 0.0) if index % 2 == 0 else np.where(below, 1.0, 0.0))
+            for index, side in enumerate(sides)
+        ]
         return Tails(*sides)
-
 
     def _inverse(self, loss: Reals) -> Reals:
         """x with loss(x) = loss, by regula falsi with halving (Illinois) inside the table's cell."""
@@ -120,4 +123,3 @@ def _upper_quantiles(distribution: Distribution, levels: Reals) -> Reals:
     if callable(isf):
         return np.asarray(isf(levels), dtype=float)
     return np.asarray(distribution.ppf(1 - levels[levels > 1e-15]), dtype=float)
-

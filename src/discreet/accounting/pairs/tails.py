@@ -118,9 +118,7 @@ class ThinnedPair(TailsPair):
         missing = self.base.q_missing  # Q-mass with w = 0 before, 1 - q after: a finite loss now
         q_below = inner.q_below + np.where(loss >= math.log1p(-q), missing, 0.0)
         q_above = inner.q_above + np.where(loss < math.log1p(-q), missing, 0.0)
-        return Tails(
-            (1 - q) * q_above + q * inner.p_above, (1 - q) * q_below + q * inner.p_below, q_above, q_below
-        )
+        return Tails((1 - q) * q_above + q * inner.p_above, (1 - q) * q_below + q * inner.p_below, q_above, q_below)
 
 
 def _grow(loss: float, rate: float) -> float:

@@ -95,13 +95,17 @@ class WindowPair(Pair):
         functions, 1 and b (w - 1), are smaller. Everything is multiplied by |e^{-(l + epsilon)/2}|.
         """
         best = np.full(len(powers), np.inf)
-        for rho in np.geomspace(1.2, 400.0, 24):
+        for rho in np.geomspace(1.3, 200.0, 9):
             wide, tall = self.epsilon * (rho + 1 / rho) / 2, self.epsilon * (rho - 1 / rho) / 2
             if self.rate < 1.0 and tall > 2.9:
                 break
             angle = 0.0 if self.rate == 1.0 else -math.log(math.cos(tall / 2))
-            top = wide if self.rate == 1.0 else max(
-                math.log1p(self.rate * math.expm1(min(wide, 700.0))), -math.log1p(self.rate * math.expm1(-wide))
+            top = (
+                wide
+                if self.rate == 1.0
+                else max(
+                    math.log1p(self.rate * math.expm1(min(wide, 700.0))), -math.log1p(self.rate * math.expm1(-wide))
+                )
             )
             log_sup = np.abs(powers.real) * (top + angle) + np.abs(powers.imag) * tall
             log_sup = np.logaddexp(log_sup, np.log1p(np.abs(powers) * 2) + wide) + 0.5 * (wide - self.epsilon)
