@@ -33,9 +33,10 @@ def calibrate(
     sampling rate, a number of steps), the largest; to a relative 1e-9, and `make(x).epsilon(delta) <= epsilon` holds
     for the value returned. `low` and `high` limit the search; without them it starts at 1 and goes as far as needed.
 
+    >>> from discreet.accounting import Cost
     >>> sigma = calibrate(lambda s: Cost.gaussian(s), epsilon=1.0, delta=1e-6)
     >>> round(sigma, 6), Cost.gaussian(sigma).epsilon(1e-6) <= 1.0
-    (4.224678, True)
+    (4.224679, True)
     """
     if not callable(make):
         raise InvalidArgument(

@@ -136,7 +136,7 @@ def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float |
         upper = _guarantee_only(parts, "renyi", epsilon, delta)
         lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
         return Reading(min(lower, upper.upper), upper.upper, upper.method, upper.reason, is_tight=False)
-    tight = lowers is not None and all(a[0] is b[0] or a[0] == b[0] for a, b in zip(uppers, lowers, strict=True))
+    tight = all(leaf.is_tight() for leaf, _ in parts)
     reading = _numeric(uppers, method, epsilon, delta)
     if method == "auto" and reading.upper > 2 * reading.lower:
         with_orders = _guarantee_only(parts, "renyi", epsilon, delta)
@@ -319,7 +319,20 @@ def _cut(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float
     else:
         assert epsilon is not None
         log_delta = math.log(max(1e-290, *(SingleLoss(pair, direction).bounds(epsilon)[0] for pair, _ in pairs)))
-    budget = log_delta + math.log(1e-13) - math.log(sum(count for _, count in pairs))
+    best: _Source | None = None
+    for share in (1e-13, 1e-22, 1e-35):  # deeper cuts leave a smaller edge, shallower ones a weaker tilt
+        budget = log_delta + math.log(share) - math.log(sum(count for _, count in pairs))
+        found = _contour_cut(pairs, direction, budget, epsilon, delta)
+        if found is not None and (best is None or found.width < best.width):
+            best = found
+        if best is not None and best.width <= _GOOD:
+            break
+    return best
+
+
+def _contour_cut(
+    pairs: Pairs, direction: Direction, budget: float, epsilon: float | None, delta: float | None
+) -> _Source | None:
     shorter: Pairs = [(pair.cut(budget), count) for pair, count in pairs]
     if all(new is old for (new, _), (old, _) in zip(shorter, pairs, strict=True)):
         return None

@@ -43,6 +43,10 @@ class Leaf(ABC):
         """A pair that this leaf certainly allows: lower bounds are computed from it. The dominating pair if tight."""
         return self.pair()
 
+    def is_tight(self) -> bool:
+        """Whether the dominating pair is itself allowed, so that lower and upper bounds meet."""
+        return type(self).witness is Leaf.witness
+
     def rdp(self, order: float) -> float:
         """An upper bound of the Rényi divergence of this order (> 1), over both directions."""
         pair = self.pair()

@@ -39,6 +39,9 @@ class Sampled(Leaf):
         assert base is not None
         return base.sampled(self.rate)
 
+    def is_tight(self) -> bool:
+        return self.base.is_tight()
+
     def witness(self) -> Pair | None:
         base = self.base.witness()
         return None if base is None else base.sampled(self.rate)

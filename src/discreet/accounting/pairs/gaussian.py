@@ -283,20 +283,23 @@ class SampledGaussianPair(Pair):
     def _log_edge(self, powers: Complexes, edges: tuple[float, float]) -> Reals:
         """ln of a bound of the trapezoid error made at a cut end.
 
-        With the end half a step beyond the last node, Abel-Plana leaves the vertical segment at the end, weighted with
-        1/(1 + e^{2 pi s / step}): at most step ln 2 / pi times the largest modulus on it, twice.
+        With the end half a step beyond the last node, Abel-Plana leaves the vertical segment at the end, |Im x| = s up
+        to a = sigma^2 theta, weighted with 1/(1 + e^{2 pi s / step}). On it the density grows by e^{s^2 / 2 sigma^2} <=
+        e^{s a / 2 sigma^2}, and |w^b| by e^{|Im b| arg w} with arg w <= (B / A) s / sigma^2, A = 1 - q, B = q e^u (for
+        theta <= pi/2). If the weight falls faster, the segment adds at most its foot times 2 / (difference of rates).
         """
         real, reach = powers.real, np.abs(powers.imag)
-        theta = float(self._strips(float(real.min()))[0])
+        theta = min(float(self._strips(float(real.min()))[0]), math.pi / 2)
         u = (self.end - 0.5) / self.sigma**2
         log_ratio = float(self._ratio(np.array([u]))[0][0])
         part = self.rate * math.exp(min(u, 300.0))
-        angle = math.atan2(part * math.sin(theta), 1 - self.rate + part * math.cos(theta))
         log_density = -0.5 * (self.end / self.sigma) ** 2 - math.log(self.sigma * math.sqrt(2 * math.pi))
         step = 2 * (self.end - edges[1])
-        size = real * log_ratio + self._shrink(real, theta) + reach * angle
-        others = np.log1p(np.abs(powers) * (1 + self.rate * math.exp(min(u, 300.0))))
-        return np.logaddexp(size, others) + log_density + (self.sigma * theta) ** 2 / 2 + math.log(step)
+        rate = 2 * math.pi / step - theta / 2 - reach * part / ((1 - self.rate) * self.sigma**2)
+        with np.errstate(divide="ignore"):
+            foot = np.where(rate > 0, np.log(2 / np.maximum(rate, 1e-300)), np.inf)
+        others = np.log1p(np.abs(powers) * (1 + part))
+        return np.asarray(np.logaddexp(np.maximum(real, 0.0) * log_ratio, others) + log_density + foot)
 
     def _log_right(self, real: Reals, x: float) -> Reals:
         """ln of a bound of E_Q[w^b; beyond x], x >= max(1, b): there w <= e^u (q + (1-q) e^{-u(x)})."""
@@ -319,7 +322,7 @@ class SampledGaussianPair(Pair):
         if self.node_count((min(power, 0.0), max(power, 1.0)), 0.0) > 60_000:
             return np.full(len(reach), np.inf)
         widest = 0.78 if power >= 0 else min(0.78, 2.0 / math.sqrt(1 - power))
-        beta = min(widest, (9.0 if self.end == math.inf else 5.0) / sigma)
+        beta = min(widest, (9.0 if self.end == math.inf else 2.5) / sigma)
         step = 2 * math.pi * sigma**2 * beta / (_DEPTH - 12 + (sigma * beta) ** 2 / 2)
         x, step = self._points((min(power, 0.0), max(power, 1.0)), step)
         u = (x - 0.5) / sigma**2
@@ -340,6 +343,10 @@ class SampledGaussianPair(Pair):
         exponent = power * log_modulus + log_weight
         single = np.array([complex(power)])
         ends = self._log_ends(single, (float(x[0]), float(x[-1])))
+        if self.end < math.inf:
+            # a cut end adds the vertical segment up to theta + beta <= 2 beta, of length sigma^2 2 beta, on which the
+            # density grows by e^{(2 sigma beta)^2 / 2} and w by nothing: its argument has the good sign or is conjugate
+            ends = ends + math.log1p(4 * sigma**2 * beta / step) + 2 * (sigma * beta) ** 2
         log_mean = self._log_mean(single.real, step, ends, log_modulus[0], log_weight) + 0.1
         shrink = self._shrink(single.real, 2 * widest)
         floor = float((np.logaddexp(log_mean + self._log_trapezoid(step, beta), ends) + shrink)[0])
