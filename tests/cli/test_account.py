@@ -67,9 +67,9 @@ def test_all_costs_named_are_composed(tmp_path: Path) -> None:
 
 
 def test_what_json_printed_can_be_read_again_from_standard_input() -> None:
-    printed = good("account epsilon --cost '7 * laplace(3)' --adjacency replace-one --delta 1e-5 --json")
+    printed = good("account epsilon --cost '7 * gaussian(3)' --adjacency replace-one --delta 1e-5 --json")
     shown = good_json("account delta --file - --epsilon 1", stdin=printed)
-    assert Cost.from_dict(shown["cost"]) == 7 * Cost.laplace(3, adjacency="replace-one")
+    assert Cost.from_dict(shown["cost"]) == 7 * Cost.gaussian(3, adjacency="replace-one")
     assert shown["adjacency"] == "replace-one"
 
 
@@ -99,6 +99,31 @@ def test_a_wide_bracket_is_announced_beside_the_result(monkeypatch: pytest.Monke
     assert result.stderr == "Warning: the bracket is wide\n"
     result = call("account", "compare", "--gaussian", "1", "--delta", "1e-5", "--method", "auto")
     assert result.stderr == "Warning: gaussian(1): the bracket is wide\n"
+
+
+def test_explain_says_it_in_words() -> None:
+    text = good("account epsilon --gaussian 2 --delta 1e-5 --explain")
+    assert text == f"{Cost.gaussian(2).explain(delta=1e-5)}\n"
+    text = good("account delta --gaussian 2 --epsilon 1 --explain")
+    assert text == f"{Cost.gaussian(2).explain(epsilon=1.0)}\n"
+
+
+def test_explain_is_about_the_method_asked_for() -> None:
+    shown = good_json("account epsilon --gaussian 2 --delta 1e-5 --method renyi --explain")
+    assert shown["explanation"]["method"] == "renyi"
+    assert shown["explanation"]["upper"] == shown["upper"] == Cost.gaussian(2).epsilon(1e-5, method="renyi")
+
+
+def test_summary_is_that_of_the_library() -> None:
+    cost = 4 * Cost.gaussian(2)
+    assert good("account summary --gaussian 2 --steps 4 --delta 1e-6") == f"{cost.summary(1e-6)}\n"
+    shown = good_json("account summary --gaussian 2 --steps 4 --delta 1e-6")
+    assert set(shown) == {"command", "delta", "rows"} | COST
+    rows = {row["name"]: row for row in shown["rows"]}
+    assert rows["pure epsilon"]["upper"] == "inf"
+    assert rows["zCDP rho"]["upper"] == cost.zcdp()
+    assert rows["epsilon at delta 1e-06"]["upper"] == cost.epsilon(1e-6)
+    assert rows["epsilon at delta 1e-06"]["lower"] == cost.bounds(delta=1e-6)[0]
 
 
 def test_calibrate_finds_the_value_of_the_library() -> None:

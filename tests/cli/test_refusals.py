@@ -114,12 +114,6 @@ def test_a_malformed_file_is_refused(text: str, message: str, tmp_path: Path) ->
     assert "Traceback" not in result.output
 
 
-def test_a_picture_that_cannot_be_written_is_a_failure(tmp_path: Path) -> None:
-    result = call("account", "plot", "--gaussian", "1", "--output", str(tmp_path / "missing" / "curve.png"))
-    assert result.exit_code == 1
-    assert "No such file" in result.stderr
-
-
 def test_commands_without_arguments_show_their_help() -> None:
     for arguments in ([], ["account"]):
         result = call(*arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from discreet.cli import calibration, comparison, levels, picture
+from discreet.cli import calibration, comparison, levels, notions, picture
 
 __all__ = ["account", "examples"]
 
@@ -24,7 +24,7 @@ account = typer.Typer(
 account.command(
     epilog=examples(
         "discreet account epsilon --gaussian 1.1 --rate 256/60000 --steps 14000 --delta 1e-5",
-        'discreet account epsilon --cost "100 * laplace(5)" --cost "gaussian(2)" --delta 1e-6',
+        'discreet account epsilon --cost "100 * laplace(5)" --cost "gaussian(2)" --delta 1e-6 --explain',
         "discreet account epsilon --gaussian 2 --delta 1e-30 --json",
     )
 )(levels.epsilon)
@@ -34,6 +34,12 @@ account.command(
         'discreet account delta --cost "100 * randomized_response(0.1)" --epsilon 2 --json',
     )
 )(levels.delta)
+account.command(
+    epilog=examples(
+        "discreet account summary --gaussian 2 --steps 4 --delta 1e-6",
+        'discreet account summary --cost "100 * randomized_response(0.1) + gaussian(5)" --delta 1e-6 --json',
+    )
+)(notions.summary)
 account.command(
     epilog=examples(
         "discreet account calibrate --mechanism gaussian --rate 0.01 --steps 10000 --epsilon 1 --delta 1e-6",

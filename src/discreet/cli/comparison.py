@@ -61,7 +61,7 @@ class Row:
         name, outcome = self.named.name, self.outcome
         if isinstance(outcome, DiscreetError):
             return [name, self.method, "-", "-", "-", "-"]
-        used = f"auto: {outcome.method}" if self.method == "auto" else outcome.method
+        used = f"auto: {outcome.reading.method}" if self.method == "auto" else outcome.reading.method
         lower, upper = below(outcome.lower), above(outcome.upper)
         return [name, used, lower, upper, width(outcome), f"{outcome.milliseconds:.1f}"]
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from discreet.cli.levels import in_words
 from discreet.cli.number import above, below
 from discreet.cli.reading import described, read
 from discreet.cli.show import console, table
@@ -43,15 +44,17 @@ def training() -> Cost:
 
 def _certified() -> Iterator[str]:
     result = read(training(), delta=DELTA)
+    words = in_words(training(), result, delta=DELTA)
     _rows(
         ("cost", described(training())),
         ("epsilon is at least", below(result.lower, 12)),
-        ("epsilon is at most", f"{above(result.upper, 12)}   at delta = {DELTA:g}"),
-        ("found by", f"{result.method}, {result.reason}; {result.milliseconds:.0f} ms"),
+        ("epsilon is at most", f"{above(result.upper, 12)}   at delta = {DELTA:g}, after {result.milliseconds:.0f} ms"),
+        ("found by", words.accountant),
+        ("meaning", words.meaning),
     )
     yield (
         "A model is trained in 14000 noisy steps. Whoever sees all of them learns no more about one person than "
-        "epsilon allows, and both ends are certified: truncation, discretisation and rounding are inside."
+        "epsilon allows, and both ends are certified: truncation, discretisation and rounding are included."
     )
 
 
@@ -60,20 +63,25 @@ def _accountants() -> Iterator[str]:
 
     answers = 80 * Cost.pure(0.125)
     step = Cost.gaussian(noise_multiplier=1.1).sampled(rate=256 / 60_000)
-    split, _, _ = classic.split(step.epsilon, count=14_000, delta=DELTA)
+    half = DELTA / 28_000  # as in textbooks: half of delta for the steps, half for their composition
+    advanced = classic.epsilon([step.epsilon(half)], [half], counts=[14_000], delta=DELTA)
     rows = [
         (
             "basic: epsilons and deltas add up",
             14_000 * step.epsilon(DELTA / 14_000),
             answers.epsilon(DELTA, method="classic"),
         ),
-        ("advanced composition", split, answers.epsilon(DELTA, method="advanced")),
+        ("advanced composition", advanced, answers.epsilon(DELTA, method="advanced")),
         ("Rényi divergence", training().epsilon(DELTA, method="renyi"), answers.epsilon(DELTA, method="renyi")),
         ("discreet", training().epsilon(DELTA), answers.epsilon(DELTA)),
     ]
     shown = [[name, above(run, 6), above(asked, 6)] for name, run, asked in rows]
-    _table(["epsilon at most", "the training run", "80 answers, each 0.125-DP"], shown)
-    yield "Every row is true; the last one leaves nothing on the table, so the same promise needs less noise."
+    guess = [f"about {cost.estimate(delta=DELTA):.5g}" for cost in (training(), answers)]
+    _table(["epsilon at most", "the training run", "80 answers, each 0.125-DP"], [*shown, ["(central limit)", *guess]])
+    yield (
+        "Every named bound holds, and the tighter it is, the less noise the same promise needs. The last line is the "
+        "estimate that many tools print: no bound, and too small for this training run."
+    )
 
 
 def _mixture() -> Iterator[str]:
@@ -82,7 +90,7 @@ def _mixture() -> Iterator[str]:
     parts = [
         ("the training run", training()),
         ("a histogram with Laplace noise", Cost.laplace(noise_multiplier=2.0)),
-        ("20 selections by the exponential mechanism", 20 * Cost.exponential_mechanism(0.2)),
+        ("20 counts with integer Laplace noise", 20 * Cost.discrete_laplace(noise_multiplier=10.0)),
         ("100 randomized responses", 100 * Cost.randomized_response(0.1)),
     ]
     total = parts[0][1]
@@ -95,7 +103,7 @@ def _mixture() -> Iterator[str]:
     _table(["release", f"epsilon at delta = {DELTA:g}"], rows)
     yield (
         "Releases of different kinds share one account, and as the worst of each rarely comes together, all of them "
-        f"cost less than the sum. The certified bracket of the total has relative width {above(result.width, 2)}."
+        f"cost less than the sum. The bracket of the total has a relative width of {above(result.reading.width, 2)}."
     )
 
 
@@ -189,7 +197,13 @@ def drawn(curve: TradeOff, *, width: int = _WIDTH, height: int = _HEIGHT) -> lis
 
 
 def _rows(*rows: tuple[str, str]) -> None:
-    table(None, [("  ", *row) for row in rows])
+    """Names and values; long values go on below their beginning."""
+    edge = max(len(name) for name, _ in rows)
+    lines = []
+    for name, value in rows:
+        first, *rest = textwrap.wrap(value, _TEXT - edge, break_on_hyphens=False)
+        lines += [(name, first), *(("", line) for line in rest)]
+    table(None, [("  ", *line) for line in lines])
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

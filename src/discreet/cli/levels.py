@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,8 +27,13 @@ from discreet.cli.show import as_json, facts
 
 if TYPE_CHECKING:
     from discreet.accounting import Cost
+    from discreet.accounting.summary import Explanation
 
 __all__ = ["delta", "epsilon"]
+
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Say in words who computed it, how sure it is, and what it means.")
+]
 
 
 def epsilon(
@@ -41,6 +47,7 @@ def epsilon(
     file: Files = None,
     adjacency: Adjacency = "add-remove",
     method: Method = "auto",
+    explain: Explain = False,
     json: Json = False,
 ) -> None:
     """The smallest epsilon at a delta, between two certified ends.
@@ -48,7 +55,9 @@ def epsilon(
     All costs named are parts of one composition.
     """
     total = Selection(gaussian, laplace, rate, steps, cost, file, adjacency).composed()
-    show(total, read(total, delta=delta, method=method), given=("delta", delta), json=json)
+    result = read(total, delta=delta, method=method)
+    words = in_words(total, result, delta=delta) if explain else None
+    show(total, result, given=("delta", delta), words=words, json=json)
 
 
 def delta(
@@ -62,6 +71,7 @@ def delta(
     file: Files = None,
     adjacency: Adjacency = "add-remove",
     method: Method = "auto",
+    explain: Explain = False,
     json: Json = False,
 ) -> None:
     """The smallest delta at an epsilon, between two certified ends.
@@ -69,10 +79,19 @@ def delta(
     All costs named are parts of one composition.
     """
     total = Selection(gaussian, laplace, rate, steps, cost, file, adjacency).composed()
-    show(total, read(total, epsilon=epsilon, method=method), given=("epsilon", epsilon), json=json)
+    result = read(total, epsilon=epsilon, method=method)
+    words = in_words(total, result, epsilon=epsilon) if explain else None
+    show(total, result, given=("epsilon", epsilon), words=words, json=json)
 
 
-def show(cost: Cost, result: Result, *, given: tuple[str, float], json: bool) -> None:
+def in_words(cost: Cost, result: Result, *, delta: float | None = None, epsilon: float | None = None) -> Explanation:
+    """The reading explained, by whichever method it was made."""
+    from discreet.accounting.summary import explain
+
+    return explain(cost, result.reading, delta=delta, epsilon=epsilon)
+
+
+def show(cost: Cost, result: Result, *, given: tuple[str, float], words: Explanation | None = None, json: bool) -> None:
     """Print one reading."""
     name, value = given
     if json:
@@ -82,17 +101,20 @@ def show(cost: Cost, result: Result, *, given: tuple[str, float], json: bool) ->
                 name: float(value),
                 result.quantity: result.upper,
                 **result.fields(),
+                **({} if words is None else {"explanation": dataclasses.asdict(words)}),
                 "adjacency": cost.adjacency,
                 "description": described(cost),
                 "cost": cost.to_dict(),
             }
         )
+    elif words is not None:
+        print(words)
     else:
         facts(
             [
                 (result.quantity, f"{above(result.upper)} at {name} = {value:g}; the true value is not larger"),
                 ("bracket", f"{bracket(result)}, relative width {width(result)}"),
-                ("method", f"{result.method}: {result.reason}"),
+                ("method", f"{result.reading.method}: {result.reading.reason}"),
                 ("cost", described(cost)),
                 ("adjacency", cost.adjacency),
             ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -22,10 +22,12 @@ from discreet.cli.options import (
 )
 from discreet.cli.reading import described
 from discreet.cli.show import as_json, facts
+from discreet.cli.usage import WrongUsage
 
 __all__ = ["KINDS", "plot"]
 
 KINDS = ("tradeoff", "profile", "loss")
+FORMATS = (".png", ".pdf", ".svg")
 
 Kind = Annotated[
     str,
@@ -38,7 +40,9 @@ Kind = Annotated[
         "loss: the distribution of the privacy loss.",
     ),
 ]
-Output = Annotated[Path, typer.Option("--output", metavar="FILE", help="Where the picture goes, such as curve.png.")]
+Output = Annotated[
+    Path, typer.Option("--output", metavar="FILE", help="Where the picture goes: a file ending in .png, .pdf or .svg.")
+]
 
 
 def plot(
@@ -58,13 +62,13 @@ def plot(
 
     Every cost named is a curve of its own.
     """
+    if output.suffix.lower() not in FORMATS:
+        raise WrongUsage(f"the ending of '{output}' names no format; use one of {', '.join(FORMATS)}")
     named = Selection(gaussian, laplace, rate, steps, cost, file, adjacency).each()
     os.environ.setdefault("MPLBACKEND", "Agg")  # drawn to a file: no window system is needed
-    axes: Any = None
-    for each in named:
-        curve = getattr(each.cost, kind)()
-        axes = curve.plot(ax=axes, label=each.name)
-    axes.figure.savefig(output)
+    from discreet import plots
+
+    plots.compare({each.name: each.cost for each in named}, show=kind, path=output)
     if json:
         curves = [
             {"name": each.name, "description": described(each.cost), "cost": each.cost.to_dict()} for each in named

@@ -12,31 +12,38 @@ from discreet.errors import WideBracket
 
 if TYPE_CHECKING:
     from discreet.accounting import Cost
+    from discreet.accounting.evaluate import Reading
 
 __all__ = ["Result", "bracket", "described", "read", "width"]
 
 
 @dataclass(frozen=True)
 class Result:
-    """A certified bracket of epsilon or delta, how it was computed, and how long it took."""
+    """A certified bracket of epsilon at a delta or of delta at an epsilon, and what it took to find it."""
 
     quantity: str
-    lower: float
-    upper: float
-    width: float
-    method: str
-    reason: str
+    reading: Reading
     milliseconds: float
     warnings: tuple[str, ...]
+
+    @property
+    def lower(self) -> float:
+        """The certified lower end."""
+        return self.reading.lower
+
+    @property
+    def upper(self) -> float:
+        """The certified upper end: the promise."""
+        return self.reading.upper
 
     def fields(self) -> dict[str, Any]:
         """The stable keys of `--json`."""
         return {
-            "lower": self.lower,
-            "upper": self.upper,
-            "width": self.width,
-            "method": self.method,
-            "reason": self.reason,
+            "lower": self.reading.lower,
+            "upper": self.reading.upper,
+            "width": self.reading.width,
+            "method": self.reading.method,
+            "reason": self.reading.reason,
             "milliseconds": round(self.milliseconds, 3),
             "warnings": list(self.warnings),
         }
@@ -54,21 +61,15 @@ def read(cost: Cost, *, delta: float | None = None, epsilon: float | None = None
             reading = epsilon_reading(cost.parts, probability("delta", delta), method)
         else:
             reading = delta_reading(cost.parts, nonnegative("epsilon", epsilon), method)
+    spent = 1000 * (time.perf_counter() - start)
     return Result(
-        quantity="epsilon" if epsilon is None else "delta",
-        lower=reading.lower,
-        upper=reading.upper,
-        width=reading.width,
-        method=reading.method,
-        reason=reading.reason,
-        milliseconds=1000 * (time.perf_counter() - start),
-        warnings=tuple(str(warning.message) for warning in caught),
+        "epsilon" if epsilon is None else "delta", reading, spent, tuple(str(warning.message) for warning in caught)
     )
 
 
 def width(result: Result) -> str:
     """How tight the bracket is; most guarantees of the classic kind know no lower end."""
-    return "upper only" if result.lower == 0 < result.upper else relative(result.width)
+    return "upper only" if result.lower == 0 < result.upper else relative(result.reading.width)
 
 
 def bracket(result: Result, digits: int = 12) -> str:
