@@ -71,6 +71,7 @@ def test_discrete_gaussian_beside_randomized_response(scale: int, level: float, 
     check(Cost.discrete_gaussian(scale) + Cost.randomized_response(level), epsilon, truth)
 
 
+@pytest.mark.filterwarnings("ignore::discreet.errors.WideBracket")
 @pytest.mark.parametrize("epsilon", [1.5, 2.3])
 def test_lattices_that_agree_only_nearly(epsilon: float) -> None:
     level = (1 - 5e-10) / 2
