@@ -19,6 +19,9 @@ from accountants.questions import questions
 SLOW_S = 2.0
 """A call slower than this is not repeated."""
 
+MEMORY_LIMIT_BYTES = 6 * 1024**3
+"""Address space of one answer: who needs more shows a MemoryError instead of stopping the machine."""
+
 
 def main() -> None:
     """Measure and print."""
@@ -27,6 +30,7 @@ def main() -> None:
     parser.add_argument("question")
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
     question = next(q for q in questions() if q.name == arguments.question)
 
     start = time.process_time()

@@ -59,7 +59,7 @@ def discreet() -> Ask:
 
 
 def dp_accounting_pld() -> Ask:
-    """dp-accounting's privacy loss distributions; the default step 1e-4, a finer one where epsilon is tiny."""
+    """dp-accounting's privacy loss distributions; the default step 1e-4, finer for tiny epsilon or a million steps."""
     import dp_accounting
     from dp_accounting import dp_event
     from dp_accounting.pld import PLDAccountant
@@ -87,7 +87,8 @@ def dp_accounting_pld() -> Ask:
             noise = 2 / (1 + math.exp(_float(first, "epsilon")))
             accountant.compose(dp_event.RandomizedResponseDpEvent(noise, 2), int(_float(first, "count")))
         else:
-            step = 1e-7 if question.name == "small epsilon" else 1e-4
+            steps = sum(int(_float(m, "count")) for m in question.mechanisms)
+            step = 1e-7 if question.name == "small epsilon" else 1e-5 if steps >= 1_000_000 else 1e-4
             accountant = PLDAccountant(relation.ADD_OR_REMOVE_ONE, value_discretization_interval=step)
             for m in question.mechanisms:
                 accountant.compose(event(m, _float(m, "noise_multiplier")))
@@ -133,7 +134,7 @@ def dp_accounting_rdp() -> Ask:
 
 
 def prv_accountant() -> Ask:
-    """prv-accountant; error 0.01 in epsilon (1e-5 where epsilon is tiny) and delta/1000 in delta."""
+    """prv-accountant; error 0.01 in epsilon (1e-4 where epsilon is tiny) and delta/1000 in delta."""
     from prv_accountant import PRVAccountant, PureDPMechanism
     from prv_accountant.dpsgd import find_noise_multiplier
     from prv_accountant.privacy_random_variables import PoissonSubsampledGaussianMechanism
@@ -158,7 +159,7 @@ def prv_accountant() -> Ask:
         accountant = PRVAccountant(
             prvs=laws,
             max_self_compositions=counts,
-            eps_error=1e-5 if question.name == "small epsilon" else 0.01,
+            eps_error=1e-4 if question.name == "small epsilon" else 0.01,
             delta_error=question.delta / 1000,
         )
         low, _, high = accountant.compute_epsilon(question.delta, counts)
@@ -189,7 +190,7 @@ def _opacus(mechanism: str, **settings: float) -> Ask:
         if mechanism == "gdp" and len(steps) > 1:
             raise NotOffered
         if mechanism == "prv" and question.name == "small epsilon":
-            extra["eps_error"] = 1e-5
+            extra["eps_error"] = 1e-4
         accountant = create_accountant(mechanism)
         accountant.history = steps
         return None, float(accountant.get_epsilon(delta=question.delta, **extra))

@@ -93,6 +93,15 @@ def _minimum(function: object) -> float:
     return math.exp((a + b) / 2)
 
 
+def chernoff(parts: Sequence[Part], *, epsilon: float) -> float:
+    """An upper bound of delta: (1 - e^{epsilon-L})_+ <= t^t (1+t)^{-1-t} e^{t(L-epsilon)} for every t > 0."""
+    exponents = (
+        log_moment(parts, t) - epsilon * t + t * math.log(t) - (1 + t) * math.log1p(t)
+        for t in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+    )
+    return math.exp(min(0.0, *exponents))
+
+
 @dataclass(frozen=True)
 class Line:
     """The line with its moments stored: delta and its slope at any epsilon near the one it was built for."""

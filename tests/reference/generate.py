@@ -15,6 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from flint import arb
+
 from reference import truth
 from reference.quadrature import PRECISION, use_precision
 from reference.rows import CALIBRATIONS, TABLES, Row
@@ -36,7 +38,7 @@ def computed(row: Row) -> dict[str, object]:
     else:
         raise ValueError(f"{row.name} gives neither epsilon nor delta")
     sides = {"remove": value.remove, "add": value.add, "larger": value.larger}
-    digits = {side: number.mid().str(16 if many else DIGITS, radius=False) for side, number in sides.items()}
+    digits = {side: _shown(number, 16 if many else DIGITS) for side, number in sides.items()}
     seconds = round(time.process_time() - start, 1)
     return {"name": row.name, "mechanisms": row.mechanisms, "given": given, found: digits, "cpu_seconds": seconds}
 
@@ -60,6 +62,10 @@ def calibrate() -> None:
 def write(path: Path, rows: list[dict[str, object]]) -> None:
     """One row a line, so that a changed row is a changed line."""
     path.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+
+
+def _shown(number: arb | None, digits: int) -> str | None:
+    return None if number is None else number.mid().str(digits, radius=False)
 
 
 def main() -> None:

@@ -24,6 +24,10 @@ PHASE = 10.0
 """Half-width of a panel, in radians of exp(zL): 32 points resolve 10 radians to 1e-30 and better."""
 
 
+MOST_NODES = 60_000
+"""A law that needs more is refused: the line would take an hour."""
+
+
 class Law(Protocol):
     """One direction of a pair (P, Q), known by the moments of L = ln dP/dQ under P."""
 
@@ -145,6 +149,8 @@ class Sampled:
                     break
                 w *= 0.8
             edges.append(u + 2 * w)
+            if len(edges) * self.order > MOST_NODES:
+                raise ArithmeticError(f"more than {MOST_NODES} nodes for |s| = {size:g}")
         points = [arb(e) for e in edges]
         points[-1] = arb(right)
         if left == self.interval[0]:

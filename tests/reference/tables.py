@@ -23,7 +23,8 @@ class StoredRow:
     delta: float | None
     epsilon: float | None
     remove: Decimal
-    add: Decimal
+    add: Decimal | None
+    """None where only its being smaller is known."""
     larger: Decimal
 
     @property
@@ -49,5 +50,14 @@ def _row(table: str, row: dict[str, object]) -> StoredRow:
     assert isinstance(mechanisms, list)
     found = row["epsilon" if "delta" in given else "delta"]
     assert isinstance(found, dict)
-    truths = {side: Decimal(found[side]) for side in ("remove", "add", "larger")}
-    return StoredRow(table, str(row["name"]), tuple(mechanisms), given.get("delta"), given.get("epsilon"), **truths)
+    remove, add, larger = (found[side] for side in ("remove", "add", "larger"))
+    return StoredRow(
+        table,
+        str(row["name"]),
+        tuple(mechanisms),
+        given.get("delta"),
+        given.get("epsilon"),
+        Decimal(remove),
+        Decimal(add) if add is not None else None,
+        Decimal(larger),
+    )

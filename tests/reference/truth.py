@@ -42,14 +42,17 @@ SMOOTH = ("gaussian", "sampled_gaussian", "laplace", "sampled_laplace")
 
 @dataclass(frozen=True)
 class Truth:
-    """A number for each direction of the add-remove pair; the guarantee is the larger."""
+    """A number for each direction of the add-remove pair; the guarantee is the larger.
+
+    ``add`` is None where it was too costly to find, and a Chernoff bound shows that it is the smaller of the two.
+    """
 
     remove: arb
-    add: arb
+    add: arb | None
 
     @property
     def larger(self) -> arb:
-        return max(self.remove, self.add)
+        return self.remove if self.add is None else max(self.remove, self.add)
 
 
 def delta(mechanisms: Sequence[Mechanism], *, epsilon: float) -> Truth:
@@ -59,7 +62,13 @@ def delta(mechanisms: Sequence[Mechanism], *, epsilon: float) -> Truth:
         return Truth(value, value)
     if _is_short(mechanisms):
         return Truth(*(_short_profile(mechanisms[0], direction)(arb(epsilon)) for direction in DIRECTIONS))
-    return Truth(*(_contour_delta(mechanisms, direction, epsilon) for direction in DIRECTIONS))
+    first = _contour_delta(mechanisms, "remove", epsilon)
+    try:
+        return Truth(first, _contour_delta(mechanisms, "add", epsilon))
+    except ArithmeticError:
+        if contour.chernoff(parts(mechanisms, "add"), epsilon=epsilon) < float(first.mid()):
+            return Truth(first, None)
+        raise
 
 
 def epsilon(mechanisms: Sequence[Mechanism], *, delta: float) -> Truth:
@@ -69,7 +78,13 @@ def epsilon(mechanisms: Sequence[Mechanism], *, delta: float) -> Truth:
         return Truth(value, value)
     if _is_short(mechanisms):
         return Truth(*(_bisected(_short_profile(mechanisms[0], direction), delta) for direction in DIRECTIONS))
-    return Truth(*(_contour_epsilon(mechanisms, direction, delta) for direction in DIRECTIONS))
+    first = _contour_epsilon(mechanisms, "remove", delta)
+    try:
+        return Truth(first, _contour_epsilon(mechanisms, "add", delta))
+    except ArithmeticError:
+        if contour.chernoff(parts(mechanisms, "add"), epsilon=float(first.mid())) < 0.9 * delta:
+            return Truth(first, None)
+        raise
 
 
 # ---- finite sums -----------------------------------------------------------------------------------------------------
