@@ -30,8 +30,9 @@ def calibrate(
     """The best parameter x > 0 for which the certified epsilon of make(x) at `delta` is at most `epsilon`.
 
     The cost must change monotonically with x. If it falls (noise), the smallest such x is returned; if it grows (a
-    sampling rate, a number of steps), the largest; to a relative 1e-9, and `make(x).epsilon(delta) <= epsilon` holds
-    for the value returned. `low` and `high` limit the search; without them it starts at 1 and goes as far as needed.
+    sampling rate, or a number of steps that `make` rounds down), the largest; to a relative 1e-9. The value returned
+    satisfies `make(x).epsilon(delta) <= epsilon`. `low` and `high` limit the search; without them it starts at 1 and
+    goes as far as needed.
 
     >>> from discreet.accounting import Cost
     >>> sigma = calibrate(lambda s: Cost.gaussian(s), epsilon=1.0, delta=1e-6)
@@ -168,6 +169,8 @@ def _settle(target: _Target, good: float, bad: float) -> float:
         step *= 4
         if step > 1e-3:
             raise CertificateError(
-                "the calibrated parameter", limit=f"epsilon at x = {good:.9g}", advice="Try method-specific parameters."
+                "the calibrated parameter",
+                limit=f"a certified epsilon that stays above the target near x = {good:.9g}",
+                advice="Allow a slightly larger epsilon or delta.",
             )
     return x

@@ -198,9 +198,22 @@ def line_for_epsilon(pairs: Sequence[tuple[Pair, int]], direction: Direction, ep
     return _line(pairs, direction, t=t, epsilon=epsilon, log_delta=log_delta, variance=variance)
 
 
+_MANY = 40
+
+
+def _sketch(pairs: Sequence[tuple[Pair, int]]) -> list[tuple[Pair, float]]:
+    """A few of many different parts, weighted to stand for all: enough to place a line, which need not be exact."""
+    if len(pairs) <= _MANY:
+        return [(pair, float(count)) for pair, count in pairs]
+    chosen = list(pairs[:: math.ceil(len(pairs) / (_MANY // 2))])
+    scale = sum(count for _, count in pairs) / sum(count for _, count in chosen)
+    return [(pair, count * scale) for pair, count in chosen]
+
+
 def line_for_delta(pairs: Sequence[tuple[Pair, int]], direction: Direction, delta: float, hint: float = 0.0) -> Line:
     """A line suited to finding the epsilon with D(epsilon) = delta."""
-    t, epsilon, log_delta, variance = saddle(lambda s: _cumulants(pairs, direction, s), delta=delta, hint=hint)
+    sketch = _sketch(pairs)
+    t, epsilon, log_delta, variance = saddle(lambda s: _cumulants(sketch, direction, s), delta=delta, hint=hint)
     if epsilon <= 0:
         return line_for_epsilon(pairs, direction, 0.0)
     line = _line(pairs, direction, t=t, epsilon=epsilon, log_delta=log_delta, variance=variance)
@@ -214,10 +227,11 @@ def line_for_delta(pairs: Sequence[tuple[Pair, int]], direction: Direction, delt
 
 def line_tilt(pairs: Sequence[tuple[Pair, int]], direction: Direction, epsilon: float) -> float:
     """The abscissa of the saddle for this epsilon."""
-    return saddle(lambda s: _cumulants(pairs, direction, s), epsilon=epsilon)[0]
+    sketch = _sketch(pairs)
+    return saddle(lambda s: _cumulants(sketch, direction, s), epsilon=epsilon)[0]
 
 
-def _cumulants(pairs: Sequence[tuple[Pair, int]], direction: Direction, t: float) -> tuple[float, float, float]:
+def _cumulants(pairs: Sequence[tuple[Pair, float]], direction: Direction, t: float) -> tuple[float, float, float]:
     """K, K' and K'' at real t (approximate)."""
     forward = direction is Direction.FORWARD
     total = np.zeros(3)
@@ -372,8 +386,8 @@ def _along(
     powers = power + 1j * height
     for pair, times in pairs:
         work = len(height) * pair.node_count((power, power), float(height[-1]))
-        if work > 30_000 and times <= 3_000_000:
-            part, bound, shared = pair.log_power_line(power, float(height[1]), len(height))
+        if (work > 2_000 and times <= 10_000) or (work > 30_000 and times <= 3_000_000):
+            part, bound, shared = pair.log_power_line(power, float(height[1]), len(height), times)
             common += times * shared
         else:
             part, bound = pair.log_power_mean(powers)

@@ -48,8 +48,14 @@ class Cost:
     def __post_init__(self) -> None:
         one_of("adjacency", self.adjacency, ADJACENCIES)
         total: Counter[Leaf] = Counter()
-        for leaf, times in self.parts:
-            total[leaf] += times
+        try:
+            pairs = [(leaf, times) for leaf, times in self.parts]
+        except (TypeError, ValueError):
+            raise InvalidArgument("parts", self.parts, "make costs with Cost.gaussian(...) and the like") from None
+        for leaf, times in pairs:
+            if not isinstance(leaf, leaves.Leaf):
+                raise InvalidArgument("parts", leaf, "make costs with Cost.gaussian(...) and the like")
+            total[leaf] += count("count", times)
         ordered = sorted(((leaf, times) for leaf, times in total.items() if times), key=_canonical)
         object.__setattr__(self, "parts", tuple(ordered))
 
@@ -168,6 +174,8 @@ class Cost:
         if isinstance(times, Cost):
             return NotImplemented
         number = count("count", times)
+        if number > 10**15:
+            raise InvalidArgument("count", times, "pass a whole number up to 10^15")
         return Cost(tuple((leaf, number * k) for leaf, k in self.parts), self.adjacency)
 
     __rmul__ = __mul__
@@ -194,8 +202,8 @@ class Cost:
             raise InvalidArgument(
                 "cost",
                 self,
-                "sampling applies to one mechanism; write n * cost.sampled(rate=...) if every release draws its own "
-                "sample",
+                f"sampling applies to one mechanism at a time; if every release draws its own sample, sample the "
+                f"mechanism first and repeat it then: n * mechanism.sampled(rate={rate:g})",
             )
         return Cost(((self.parts[0][0].sampled(rate), 1),), self.adjacency)
 
@@ -204,7 +212,10 @@ class Cost:
         size = count("size", size, least=1)
         if size == 1:
             return self
-        return Cost(tuple((leaf.grouped(size), times) for leaf, times in self.parts), self.adjacency)
+        try:
+            return Cost(tuple((leaf.grouped(size), times) for leaf, times in self.parts), self.adjacency)
+        except InvalidArgument as error:
+            raise InvalidArgument("size", size, f"the group is too large for this cost ({error})") from error
 
     def with_adjacency(self, adjacency: str) -> Cost:
         """The same numbers under another neighbouring relation; only sound if you know that they hold there."""
@@ -224,8 +235,12 @@ class Cost:
         self, *, delta: float | None = None, epsilon: float | None = None, method: str = "auto"
     ) -> tuple[float, float]:
         """Certified (lower, upper) of epsilon at a delta, or of delta at an epsilon."""
-        reading = self._reading(delta, epsilon, method)
+        reading = self.reading(delta=delta, epsilon=epsilon, method=method)
         return reading.lower, reading.upper
+
+    def reading(self, *, delta: float | None = None, epsilon: float | None = None, method: str = "auto") -> Reading:
+        """The certified bracket together with the accountant that gave it, its reason and its direction."""
+        return self._reading(delta, epsilon, method)
 
     def _reading(self, delta: float | None, epsilon: float | None, method: str = "auto") -> Reading:
         if (delta is None) == (epsilon is None):

@@ -37,6 +37,8 @@ METHODS = ("auto", "exact", "gaussian_dp", "contour", "grid", "renyi", "concentr
 """What `method=` accepts."""
 
 _MOST_OUTCOMES = 1_000_000
+_LARGEST = 1e6
+"""Beyond this epsilon delta is bounded by its value here."""
 _GOOD = 1e-7
 """A bracket this narrow needs no second opinion."""
 
@@ -116,7 +118,8 @@ def epsilon_reading(parts: Parts, delta: float, method: str = "auto") -> Reading
 
 def _read(parts: Parts, method: str, *, epsilon: float | None = None, delta: float | None = None) -> Reading:
     method = one_of("method", method, METHODS)
-    reading = _reading_of(parts, method, epsilon, delta)
+    with np.errstate(all="ignore"):  # whatever is not finite is caught in the bounds, never passed on
+        reading = _reading_of(parts, method, epsilon, delta)
     if math.isnan(reading.lower) or math.isnan(reading.upper):
         raise CertificateError(
             "this reading", limit="a number that is not finite", advice="Please report it: see SECURITY.md."
@@ -138,10 +141,11 @@ def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float |
         return Reading(min(lower, upper.upper), upper.upper, upper.method, upper.reason, is_tight=False)
     tight = all(leaf.is_tight() for leaf, _ in parts)
     reading = _numeric(uppers, method, epsilon, delta)
-    if method == "auto" and reading.upper > 2 * reading.lower:
-        with_orders = _guarantee_only(parts, "renyi", epsilon, delta)
-        if with_orders.upper < reading.upper:
-            reading = replace(with_orders, lower=min(reading.lower, with_orders.upper), is_tight=True)
+    if method == "auto" and (reading.upper > 2 * reading.lower or not tight):
+        for other in ("renyi", "concentrated"):
+            found = _guarantee_only(parts, other, epsilon, delta)
+            if found.upper < reading.upper:
+                reading = replace(found, lower=min(reading.lower, found.upper), is_tight=True)
     if not tight:
         lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
         reading = replace(reading, lower=min(lower, reading.upper), is_tight=False)
@@ -228,6 +232,12 @@ def _direction(pairs: Pairs, direction: Direction, method: str, epsilon: float |
         top = _largest_loss(pairs, direction)
         if delta < lost_low:
             return Reading(math.inf, math.inf, "exact", f"with probability {lost_low:.3g} the loss is infinite", name)
+        if delta < lost_high and lost_low == 0:
+            raise CertificateError(
+                "epsilon",
+                limit=f"delta = {delta:g}: floating point does not hold the masses it speaks of",
+                advice=f"Ask for a delta above {lost_high:.1g}.",
+            )
         if delta < lost_high:
             reason = f"delta is within rounding of the probability {lost_high:.3g} of an infinite loss"
             return Reading(0.0, math.inf, "exact", reason, name)
@@ -242,11 +252,16 @@ def _direction(pairs: Pairs, direction: Direction, method: str, epsilon: float |
     assert epsilon is not None
     if epsilon >= _largest_loss(pairs, direction) * (1 + 1e-13) + blur:
         return Reading(lost_low, lost_high, "exact", "no finite loss exceeds this epsilon", name)
+    asked, epsilon = epsilon, min(epsilon, _LARGEST)
     source = _source(pairs, direction, method, epsilon=epsilon)
     low, high = source.bounds(epsilon)
     if blur:
         low, high = source.bounds(epsilon + blur)[0], source.bounds(max(0.0, epsilon - blur))[1] + min(1.0, blur)
+    if asked > _LARGEST:
+        low = 0.0
     low, high = min(1.0, lost_low + low * (1 - 1e-15)), min(1.0, (lost_high + high) * (1 + 1e-15))
+    if high < 1e-300:  # relative roundings mean nothing among subnormal numbers
+        low, high = max(0.0, low - 1e-322), high + 1e-322
     return Reading(low, high, source.method, source.reason, name)
 
 
@@ -440,8 +455,8 @@ def _box(leaf: Leaf) -> tuple[float, float]:
     if not np.isfinite(epsilon):
         raise InvalidArgument(
             "method",
-            leaf.describe(),
-            "classic composition needs parts that are pure or (epsilon, delta)-DP; use 'auto', or state this part as "
-            "Cost.approximate(epsilon, delta)",
+            "classic or advanced",
+            f"these need parts that are pure or (epsilon, delta)-DP, and {leaf.describe()} is neither; use 'auto', or "
+            "state that part as Cost.approximate(epsilon, delta)",
         )
     return epsilon, 0.0

@@ -145,7 +145,7 @@ def invert(bounds: Callable[[float], tuple[float, float]], low_delta: float, hig
         reach *= 2
         if reach > 1e9:
             return 0.0, math.inf
-    upper = _last(lambda e: bounds(e)[1] > low_delta, 0.0, reach)[1]
+    upper = _first_below(lambda e: bounds(e)[1], low_delta, reach)
     # certified lower bounds may be useless far below: walk down from the upper end until one proves the claim
     step = 1e-15 * upper
     while step < upper:
@@ -153,6 +153,35 @@ def invert(bounds: Callable[[float], tuple[float, float]], low_delta: float, hig
             return _last(lambda e: bounds(e)[0] >= high_delta, upper - step, upper)[0], upper
         step *= 2
     return 0.0, upper
+
+
+def _first_below(value: Callable[[float], float], delta: float, high: float) -> float:
+    """A point at which the falling `value` is at most delta, close to the first: Illinois steps on its logarithm.
+
+    Whatever the steps do, the point returned has been checked.
+    """
+    low, f_low, f_high, side = 0.0, _log(value(0.0) / delta), _log(value(high) / delta), 0
+    for _ in range(60):
+        if high - low <= 2e-16 * high:
+            break
+        middle = 0.5 * (low + high)
+        if math.isfinite(f_high) and f_low > f_high:
+            guess = high - f_high * (high - low) / (f_high - f_low)
+            middle = min(max(guess, low + 1e-3 * (high - low)), high - 1e-17 * high) if side < 3 else middle
+        if not low < middle < high:
+            break
+        here = _log(value(middle) / delta)
+        if here > 0:
+            low, f_low, f_high, side = middle, here, (f_high / 2 if side < 0 else f_high), min(side, 0) - 1
+        else:
+            high, f_high, f_low, side = middle, here, (f_low / 2 if side > 0 else f_low), max(side, 0) + 1
+            if here > -1e-15:
+                break
+    return high
+
+
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio > 0 else -math.inf
 
 
 def _last(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:

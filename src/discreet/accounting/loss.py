@@ -45,6 +45,9 @@ _REMAINDER = 1e-12
 _NARROW = 1e-9
 """Relative width to which D is read: a tail is good to about the square root of it."""
 
+_WIDEST = 1e6
+"""Half of the widest window; the rest is counted as infinite."""
+
 _MOST_LATTICE_POINTS = 4096
 _NARROWEST = 1e-6
 """Share of the window below which a cell is not split: an atom, as far as the table goes."""
@@ -140,17 +143,17 @@ def _tail(way: Sweep, x: float) -> float:
         return min(1.0, above * (1 + 512 * ROUNDING) + way.infinite[1])
     lattice = common_lattice(way.pairs, way.direction)
     if lattice is None:
-        low, high = way.bounds(x, narrow=_NARROW)
+        low, high = way.finite(x, narrow=_NARROW)
         width = (high - low) / high if high > 0 else 0.0
         back = max(way.deviation * math.sqrt(2 * width), 1e-7 * way.deviation, 1e-14 * abs(x))
     else:
         # between two points of the lattice the tail is constant: read it in the middle, far from both
         origin, step, blur = lattice
         x = origin + step * (math.floor((x - blur - origin) / step) + 0.75)
-        low, high = way.bounds(x, narrow=_NARROW)
+        low, high = way.finite(x, narrow=_NARROW)
         back = 0.5 * step
-    before = way.bounds(x - back, narrow=_NARROW)[1]
-    return min(1.0, (high + max(0.0, before - low) / -math.expm1(-back)) * (1 + 16 * ROUNDING))
+    before = way.finite(x - back, narrow=_NARROW)[1]
+    return min(1.0, (way.infinite[1] + high + max(0.0, before - low) / -math.expm1(-back)) * (1 + 16 * ROUNDING))
 
 
 def _window(way: Sweep) -> tuple[float, float]:
@@ -158,7 +161,7 @@ def _window(way: Sweep) -> tuple[float, float]:
     low = max(way.least, way.mean - 8 * way.deviation)
     high = min(way.largest, way.mean + 7 * way.deviation)
     reach = 7 * way.deviation
-    while high < way.largest and _tail(way, high) > way.infinite[1] + _REMAINDER:
+    while high < way.largest and reach < _WIDEST and _tail(way, high) > way.infinite[1] + _REMAINDER:
         reach *= 1.5
         high = min(way.largest, way.mean + reach)
     return low, high

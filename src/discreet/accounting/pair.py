@@ -201,15 +201,17 @@ class Pair(ABC):
         value, error = self.log_power_mean(powers.astype(complex))
         return np.asarray(value.real + error)
 
-    def log_power_line(self, power: float, spacing: float, count: int) -> tuple[Complexes, Reals, float]:
-        """`log_power_mean` at power + i spacing n for n = 0 .. count - 1, for long lines.
+    def log_power_line(self, power: float, spacing: float, count: int, times: int) -> tuple[Complexes, Reals, float]:
+        """`log_power_mean` at power + i spacing n for n = 0 .. count - 1, for long lines and `times` repetitions.
 
         The error has a part for each height and one that is the same number at all of them.
         """
-        start, start_error = self.log_power_mean(np.array([complex(power)]))
         nodes = self.nodes((power, power), spacing * (count - 1))
-        value, error = log_power_line_of(nodes, power, spacing, count)
-        return value + start[0].real, error, float(start_error[0])
+        value, error, start, start_error = log_power_line_of(nodes, power, spacing, count)
+        if times > 10_000:  # the plain sum on the real axis is good to 1e-14, which is too little if repeated so often
+            accurate, bound = self.log_power_mean(np.array([complex(power)]))
+            start, start_error = float(accurate[0].real), float(bound[0])
+        return value + start, error, start_error
 
     def cumulants(self, power: float) -> tuple[float, float, float]:
         """ln E_Q[w^b] and its first two derivatives in b, for real b; approximate, used only to place contours."""
@@ -273,8 +275,9 @@ def log_power_mean_of(
 _BLOCK = 64
 
 
-def log_power_line_of(nodes: Nodes, power: float, spacing: float, count: int) -> tuple[Complexes, Reals]:
-    """ln of E_Q[w^{power + iy}] / E_Q[w^power] at y = spacing n for n = 0 .. count - 1, and a bound of its error.
+def log_power_line_of(nodes: Nodes, power: float, spacing: float, count: int) -> tuple[Complexes, Reals, float, float]:
+    """ln of E_Q[w^{power + iy}] / E_Q[w^power] at y = spacing n for n = 0 .. count - 1, a bound of its error, and
+    ln E_Q[w^power] with its error.
 
     A long line costs a few multiplications a node instead of an exponential: phases for one block of heights are
     made once, and the coefficients turned from block to block. With y = y_0 + y_1 and U = e^{i y_0 l} - 1,
@@ -308,13 +311,16 @@ def log_power_line_of(nodes: Nodes, power: float, spacing: float, count: int) ->
     linear = np.append(0.0, np.cumsum(care[order] * extent))
     flat = np.append(np.cumsum(care[order][::-1])[::-1], 0.0)
     split = np.searchsorted(extent, 2 / np.maximum(height, 1e-300))
-    error = ROUNDING * (height * linear[split] + 2 * flat[split]) * (1 + 1e-9)
+    error = np.asarray(ROUNDING * (height * linear[split] + 2 * flat[split]) * (1 + 1e-9))
     error += 8 * ROUNDING * height * float((weight * np.abs(loss)).sum()) + 2 * dropped
+    log_start = top + math.log(total)
+    start_error = float(ROUNDING * (64 + 4 * float(care.sum()) + 4 * abs(log_start)) + dropped)
     if nodes.log_error is not None:
-        scale = top + math.log(total)
-        error += np.exp(np.minimum(nodes.log_error(power + 1j * height) - scale, 700.0))
-        error += np.exp(np.minimum(nodes.log_error(np.array([complex(power)])) - scale, 700.0))
-    return _guarded(_log_near_one(change), np.abs(1.0 + change), error)
+        quadrature = np.exp(np.minimum(nodes.log_error(power + 1j * height) - log_start, 700.0))
+        error += quadrature + quadrature[0]
+        start_error += 2 * float(quadrature[0])
+    value, error = _guarded(_log_near_one(change), np.abs(1.0 + change), error)
+    return value, error, log_start, start_error
 
 
 def _log_near_one(change: Complexes) -> Complexes:
@@ -362,4 +368,4 @@ def total_infinite(pairs: Sequence[tuple[Pair, int]], direction: Direction) -> t
         mass = pairs[0][0].infinite(direction)
         return mass, mass
     slack = 16 * ROUNDING * (len(pairs) + 1)
-    return -math.expm1(log_low) * (1 - slack), min(1.0, -math.expm1(log_high) * (1 + slack))
+    return 0.0 - math.expm1(log_low) * (1 - slack), min(1.0, 0.0 - math.expm1(log_high) * (1 + slack))

@@ -43,14 +43,16 @@ def from_dict(description: object) -> tuple[tuple[tuple[Leaf, int], ...], str]:
     rows, adjacency = description.get("parts"), description.get("adjacency")
     if not isinstance(rows, Sequence) or isinstance(rows, str):
         raise StorageError("'parts' must be a list of parts, each with a 'kind' and a 'count'.")
-    if not isinstance(adjacency, str):
-        raise StorageError("'adjacency' must be 'add-remove' or 'replace-one'.")
+    if adjacency not in ("add-remove", "replace-one"):
+        raise StorageError(f"'adjacency' must be 'add-remove' or 'replace-one', not {adjacency!r}.")
     return tuple(_part(row) for row in rows), adjacency
 
 
 def _part(row: object) -> tuple[Leaf, int]:
     if not isinstance(row, Mapping):
         raise StorageError("every part must be an object with a 'kind' and a 'count'.")
+    if not all(isinstance(name, str) for name in row):
+        raise StorageError("the field names of a part must be strings.")
     fields = dict(row)
     kind = fields.pop("kind", None)
     try:
@@ -69,7 +71,7 @@ def from_json(text: str) -> Mapping[str, Any]:
     """The parsed text, with a readable error."""
     try:
         value = json.loads(text)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise StorageError(f"this is not JSON: {error}. Pass the text that Cost.to_json() wrote.") from error
     if not isinstance(value, Mapping):
         raise StorageError("the JSON text must hold an object. Pass the text that Cost.to_json() wrote.")

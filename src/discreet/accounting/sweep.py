@@ -28,7 +28,7 @@ __all__ = ["NARROW", "Sweep", "sweeps"]
 NARROW = 1e-6
 """Relative width up to which a neighbour's bracket is taken unless a narrower one is asked for."""
 
-_WIDEST = 1e-3
+_WIDEST = 1e-2
 """Relative width of a source at its own anchor up to which its neighbours may be read with twice that."""
 
 _LEVELS = tuple(2.0**k for k in range(7, -2, -1))
@@ -71,10 +71,11 @@ class Sweep:
 
         Their relative width is at most `narrow` where the accountants reach it, or their width at most `floor`.
         """
-        low, high = self._finite(epsilon, narrow, floor)
+        low, high = self.finite(epsilon, narrow=narrow, floor=floor)
         return min(1.0, self.infinite[0] + low * (1 - 1e-15)), min(1.0, (self.infinite[1] + high) * (1 + 1e-15))
 
-    def _finite(self, epsilon: float, narrow: float, floor: float) -> tuple[float, float]:
+    def finite(self, epsilon: float, *, narrow: float = NARROW, floor: float = 0.0) -> tuple[float, float]:
+        """`bounds` of what the finite losses contribute."""
         if epsilon >= max(self.largest, 0.0) * (1 + 1e-13):
             return 0.0, 0.0
         low, high = 0.0, 1.0

@@ -47,7 +47,8 @@ class Approximate(Leaf):
     delta: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", finite_epsilon(self.epsilon) if self.epsilon != 0 else 0.0)
+        epsilon = nonnegative("epsilon", self.epsilon)
+        object.__setattr__(self, "epsilon", finite_epsilon(epsilon) if epsilon else 0.0)
         object.__setattr__(self, "delta", probability("delta", self.delta))
 
     def pair(self) -> Pair:
@@ -76,7 +77,10 @@ class GaussianGuarantee(Leaf):
     mu: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", positive("mu", self.mu))
+        mu = positive("mu", self.mu)
+        if not 1e-12 <= mu <= LARGEST_EPSILON:
+            raise InvalidArgument("mu", self.mu, f"pass 0, or a number between 1e-12 and {LARGEST_EPSILON:g}")
+        object.__setattr__(self, "mu", mu)
 
     def pair(self) -> Pair:
         return GaussianPair(self.mu)
@@ -159,14 +163,15 @@ class RenyiCurve(Leaf):
         return math.inf
 
     def grouped(self, size: int) -> Leaf:
-        """A group of 2^c at order a costs 3^c times the curve at 2^c a [Mironov 2017, Prop. 2]."""
-        doublings = math.ceil(math.log2(size))
-        factor = 2**doublings
-        rows = tuple((order / factor, 3.0**doublings * value) for order, value in self.curve if order / factor > 1)
+        """From the curve at orders size * a and a little below: the weak triangle inequality, see `renyi.group`."""
+        from discreet.accounting import renyi
+
+        moved = renyi.group(self.rdp, size)
+        rows = tuple((order / size, moved(order / size)) for order, _ in self.curve if order / size > 1)
+        rows = tuple(row for row in rows if math.isfinite(row[1]))
         if not rows:
-            raise InvalidArgument(
-                "size", size, f"a curve with orders up to {self.curve[-1][0]:g} covers smaller groups only"
-            )
+            largest = self.curve[-1][0]
+            raise InvalidArgument("size", size, f"a curve with orders up to {largest:g} covers smaller groups only")
         return RenyiCurve(rows)
 
     def fields(self) -> dict[str, Any]:

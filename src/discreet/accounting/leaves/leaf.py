@@ -116,6 +116,8 @@ LARGEST_EPSILON = 600.0
 def finite_epsilon(value: object) -> float:
     """The epsilon of a single mechanism: positive and at most LARGEST_EPSILON."""
     epsilon = positive("epsilon", value)
+    if epsilon < 1e-12:
+        raise InvalidArgument("epsilon", value, "pass 0 for no cost at all, or at least 1e-12")
     if epsilon > LARGEST_EPSILON:
         raise InvalidArgument(
             "epsilon", value, f"an epsilon above {LARGEST_EPSILON:g} protects nobody; pass a smaller one"
@@ -151,5 +153,7 @@ def leaf_from_fields(kind: object, values: dict[str, Any]) -> Leaf:
         return known.from_fields(values)
     except InvalidArgument as error:
         raise StorageError(f"a '{kind}' entry has an invalid value: {error}") from error
-    except TypeError as error:
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        if isinstance(error, StorageError):
+            raise
         raise StorageError(f"a '{kind}' entry is malformed: {error}") from error

@@ -32,6 +32,13 @@ def _multiplier(value: object) -> float:
     return number
 
 
+def _check_scale(scale: float) -> None:
+    if scale > 1e6:
+        raise InvalidArgument(
+            "sensitivity", scale, "count in coarser units: beyond 1e6 of them use the continuous mechanism's cost"
+        )
+
+
 @dataclass(frozen=True)
 class Gaussian(Leaf):
     """N(0, sigma^2) noise, l2 sensitivity 1: the pair N(1, sigma^2), N(0, sigma^2) is tight [Balle and Wang 2018]."""
@@ -92,6 +99,7 @@ class DiscreteGaussian(Leaf):
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise_multiplier", _multiplier(self.noise_multiplier))
         object.__setattr__(self, "sensitivity", count("sensitivity", self.sensitivity, least=1))
+        _check_scale(self.noise_multiplier * self.sensitivity)
 
     def pair(self) -> Pair:
         return discrete_gaussian_pair(self.noise_multiplier * self.sensitivity, self.sensitivity)
@@ -122,6 +130,7 @@ class DiscreteLaplace(Leaf):
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise_multiplier", _multiplier(self.noise_multiplier))
         object.__setattr__(self, "sensitivity", count("sensitivity", self.sensitivity, least=1))
+        _check_scale(float(self.sensitivity))
 
     def pair(self) -> Pair:
         return _discrete_laplace(self.noise_multiplier, self.sensitivity)

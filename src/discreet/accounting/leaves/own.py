@@ -30,13 +30,18 @@ Numbers = tuple[float, ...]
 
 
 def _distribution(name: str, values: Sequence[float]) -> Numbers:
-    array = np.asarray(values, dtype=float)
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidArgument(name, values, "pass probabilities: finite numbers >= 0 that sum to 1") from None
     if array.ndim != 1 or len(array) == 0 or not np.isfinite(array).all() or (array < 0).any():
         raise InvalidArgument(name, values, "pass probabilities: finite numbers >= 0 that sum to 1")
     total = math.fsum(array)
     if abs(total - 1) > 1e-6:
         raise InvalidArgument(name, values, f"the probabilities sum to {total:.9g}; they must sum to 1")
-    return tuple(float(v) for v in array / total)
+    if abs(total - 1) > 1e-13:  # a table that was normalised before comes back as it is
+        array = array / total
+    return tuple(float(v) for v in array)
 
 
 def _atoms(p: Reals, q: Reals, *, symmetric: bool = False, blur: float = 4e-15) -> AtomsPair:
@@ -57,8 +62,10 @@ def _atoms(p: Reals, q: Reals, *, symmetric: bool = False, blur: float = 4e-15) 
     return AtomsPair(
         loss,
         mass,
-        p_missing=min(1.0, math.fsum(p[~both])),
-        q_missing=min(1.0, math.fsum(q[~both])),
+        p_missing=min(1.0, math.fsum(p[q <= 0])),
+        q_missing=min(1.0, math.fsum(q[p <= 0])),
+        p_cut=math.fsum(p[~both & (q > 0)]),
+        q_cut=math.fsum(q[~both & (p > 0)]),
         symmetric=symmetric,
         blur=blur,
     )
@@ -113,6 +120,8 @@ class OwnDistributions(Leaf):
     q: Distribution
 
     def __post_init__(self) -> None:
+        if not all(isinstance(side, Distribution) for side in (self.p, self.q)):
+            raise InvalidArgument("P, Q", (self.p, self.q), "pass two distributions with cdf, sf, logpdf and ppf")
         self.pair()
 
     def pair(self) -> Pair:
@@ -153,7 +162,10 @@ class TradeoffCurve(Leaf):
 
     def __post_init__(self) -> None:
         for name in ("p", "q", "witness_p", "witness_q"):
-            object.__setattr__(self, name, tuple(float(v) for v in getattr(self, name)))
+            values = getattr(self, name)
+            if name in ("p", "q") or len(values):
+                values = _distribution(name, values)
+            object.__setattr__(self, name, tuple(values))
         if len(self.p) != len(self.q) or len(self.witness_p) != len(self.witness_q):
             raise InvalidArgument("segments", len(self.p), "pass as many masses under P as under Q")
 
@@ -214,7 +226,12 @@ def leaf_from_tradeoff(function: TradeOff | Callable[[ArrayLike], Any]) -> Leaf:
         try:
             result = np.asarray(function(alphas), dtype=float)
         except (TypeError, ValueError):
-            result = np.array([float(function(float(a))) for a in alphas])
+            try:
+                result = np.array([float(function(float(a))) for a in alphas])
+            except (TypeError, ValueError):
+                raise InvalidArgument("f", function, "the function must return numbers between 0 and 1") from None
+        if not np.isfinite(result).all():
+            raise InvalidArgument("f", function, "the function must return numbers between 0 and 1")
         return np.broadcast_to(result, alphas.shape)
 
     if isinstance(function, TradeOff) and isinstance(function.curve, Polyline):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.pair import ROUNDING, Lattice, Nodes, Pair, Tails
+from discreet.accounting.pair import ROUNDING, Direction, Lattice, Nodes, Pair, Tails
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Reals
@@ -30,6 +30,8 @@ class AtomsPair(Pair):
     q_missing: float = 0.0
     symmetric: bool = False
     lattice: Lattice | None = None
+    p_cut: float = 0.0
+    q_cut: float = 0.0
     blur: float = 0.0
     tail_error: float = 256 * ROUNDING
     _above: tuple[Reals, Reals, Reals, Reals] = field(init=False, repr=False)
@@ -54,7 +56,15 @@ class AtomsPair(Pair):
         if self.q_missing > 0:
             loss, mass = np.append(math.log1p(-rate), loss), np.append(self.q_missing, mass)
         # |d ln(1 - q + q e^l) / dl| <= 1
-        return AtomsPair(loss, mass, p_missing=rate * self.p_missing, blur=self.blur, tail_error=self.tail_error)
+        return AtomsPair(
+            loss,
+            mass,
+            p_missing=rate * self.p_missing,
+            p_cut=rate * self.p_cut + (1 - rate) * self.q_cut,
+            q_cut=self.q_cut,
+            blur=self.blur,
+            tail_error=self.tail_error,
+        )
 
     @property
     def span(self) -> tuple[float, float]:
@@ -72,6 +82,19 @@ class AtomsPair(Pair):
         top = float(terms.max())
         slack = 32 * ROUNDING * (1 + float(np.abs(terms).max()))
         return np.full(len(reach), top + math.log(float(np.exp(terms - top).sum())) + slack)
+
+    def profile(self, epsilon: float, direction: Direction) -> tuple[float, float]:
+        """sum p (1 - e^{eps - l}) over the losses above epsilon: no term cancels."""
+        shift = 16 * ROUNDING * (abs(epsilon) + float(np.abs(self.loss).max()))
+        return self._excess(epsilon + shift, direction)[0], self._excess(epsilon - shift, direction)[1]
+
+    def _excess(self, epsilon: float, direction: Direction) -> tuple[float, float]:
+        forward = direction is Direction.FORWARD
+        loss = self.loss if forward else -self.loss
+        above = loss > epsilon
+        mass = (self.mass * np.exp(self.loss) if forward else self.mass)[above]
+        value = float((mass * -np.expm1(epsilon - loss[above])).sum())
+        return value * (1 - self.tail_error), value * (1 + self.tail_error)
 
     def tails(self, loss: Reals) -> Tails:
         index = np.searchsorted(self.loss, loss, side="right")

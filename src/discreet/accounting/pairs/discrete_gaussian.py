@@ -139,14 +139,14 @@ def discrete_gaussian_pair(scale: float, shift: int) -> Pair:
     whole = DiscreteGaussianPair(scale, shift)
     loss, q, p = whole._table
     keep = (q > 1e-300) & (p > 1e-300)
-    # what a float cannot hold is made an infinite loss, symmetrically
-    missing = max(float(p[~keep].sum()), float(q[~keep].sum())) + 1e-300
+    # what a float cannot hold counts as infinite in upper bounds, symmetrically
+    cut = max(float(p[~keep].sum()), float(q[~keep].sum())) + 1e-300
     return AtomsPair(
         loss[keep],
         q[keep],
-        p_missing=missing,
-        q_missing=missing,
         symmetric=True,
         lattice=whole.lattice,
+        p_cut=cut,
+        q_cut=cut,
         tail_error=4096 * ROUNDING,
     )

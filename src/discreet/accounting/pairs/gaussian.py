@@ -186,6 +186,7 @@ class SampledGaussianPair(Pair):
             best = 5.0 / self.sigma
         return np.asarray(np.minimum(widest, np.array([best, best / 2])))
 
+    @lru_cache(maxsize=2048)  # noqa: B019 - keyed by value, and small
     def _step(self, power: tuple[float, float], reach: float) -> float:
         """Largest step for which some strip brings the trapezoid error below e^-_DEPTH."""
         steps = []
