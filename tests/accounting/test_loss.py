@@ -114,7 +114,7 @@ def test_the_two_directions_of_a_sampled_mechanism_differ() -> None:
     ratio = 0.9 + 0.1 * np.exp(x - 0.5)
     step = x[1] - x[0]
     cost = 50 * Cost.gaussian(1.0).sampled(0.1)
-    forward, backward = Loss.of(cost), Loss.of(cost, direction="backward")
+    forward, backward = Loss.of(cost, points=64), Loss.of(cost, direction="backward", points=64)
     assert forward.mean() == pytest.approx(50 * step * float((density * ratio * np.log(ratio)).sum()), rel=1e-8)
     assert backward.mean() == pytest.approx(-50 * step * float((density * np.log(ratio)).sum()), rel=1e-8)
     assert backward.quantile(0.999) < forward.quantile(0.999)
@@ -147,6 +147,15 @@ def test_boxes_leak_outright_with_their_delta() -> None:
     assert law.quantile(1 - 0.999 * law.infinite) == math.inf
     assert law.quantile(0.5) < 1.0
     assert float(law.tail(1e9)) == law.infinite
+
+
+def test_outright_leaks_and_unbounded_losses_go_together() -> None:
+    law = (3 * Cost.approximate(0.5, 1e-3) + Cost.gaussian(2.0)).loss()
+    leak = 1 - 0.999**3
+    assert law.infinite == pytest.approx(leak, rel=1e-9)
+    assert float(law.mass.sum()) == pytest.approx(1 - leak, rel=1e-9)
+    assert float(law.tail(30.0)) == pytest.approx(leak, rel=1e-9)
+    assert law.loss[-1] < 10.0
 
 
 def test_quantiles_are_never_too_small() -> None:
