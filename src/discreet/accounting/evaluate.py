@@ -247,7 +247,8 @@ def _direction(pairs: Pairs, direction: Direction, method: str, epsilon: float |
             return Reading(lowest, top * (1 + 1e-13) + blur, "exact", "the largest possible loss", name)
         source = _source(pairs, direction, method, delta=0.5 * (room_low + room_high))
         low, high = source.epsilon_bounds(room_low, room_high)
-        low, high = max(0.0, low - blur), high + blur if high > 0 or blur > 0 else 0.0
+        if blur and not (high == 0.0 and source.bounds(0.0)[1] + blur <= room_low):
+            low, high = max(0.0, low - blur), high + blur
         return Reading(min(low, top), min(high, top * (1 + 1e-13) + blur), source.method, source.reason, name)
     assert epsilon is not None
     if epsilon >= _largest_loss(pairs, direction) * (1 + 1e-13) + blur:

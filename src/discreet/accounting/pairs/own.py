@@ -39,6 +39,7 @@ class OwnPair(TailsPair):
 
     p: Distribution
     q: Distribution
+    blur: float = 1e-12
     _x: Reals = field(init=False, repr=False)
     _loss: Reals = field(init=False, repr=False)
     _falling: bool = field(init=False, repr=False)
@@ -102,8 +103,9 @@ class OwnPair(TailsPair):
         right = np.clip(np.searchsorted(self._loss, loss), 1, len(self._x) - 1)
         low, high = self._x[right - 1], self._x[right]
         f_low, f_high = self._loss[right - 1] - loss, self._loss[right] - loss
-        x = low
-        for _ in range(100):
+        x, f = low, f_low
+        inside = (loss > self._loss[0]) & (loss < self._loss[-1])
+        for _ in range(40):
             with np.errstate(divide="ignore", invalid="ignore"):
                 x = high - f_high * (high - low) / (f_high - f_low)
             x = np.where((x - low) * (x - high) <= 0, x, 0.5 * (low + high))
@@ -113,8 +115,11 @@ class OwnPair(TailsPair):
             high = np.where(below, high, x)
             f_low = np.where(below, f, 0.5 * f_low)
             low = np.where(below, x, low)
-            if float(np.abs(f).max()) <= 4e-15 * (1 + float(np.abs(loss).max())):
-                break
+            # where the loss levels off, x is not determined, and need not be
+            if float((np.abs(f) / (1 + np.abs(loss)))[inside].max(initial=0.0)) <= 1e-14:
+                return x
+        if float((np.abs(f) / (1 + np.abs(loss)))[inside].max(initial=0.0)) > 1e-13:
+            raise OverflowError("the likelihood ratio cannot be inverted to 1e-13")
         return x
 
 

@@ -30,7 +30,7 @@ class TailsPair(Pair):
     """A pair that has `tails` and a span and nothing else."""
 
     has_transform = False
-    most_points = 1 << 17
+    most_points = 1 << 16
 
     @abstractmethod
     def tails(self, loss: Reals) -> Tails: ...
