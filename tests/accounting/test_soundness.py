@@ -28,7 +28,7 @@ def delta(law: list[tuple[mp.mpf, mp.mpf]], epsilon: float) -> mp.mpf:
 def discrete_gaussian(scale: float, reach: int = 0) -> list[tuple[mp.mpf, mp.mpf]]:
     s = mp.mpf(scale)
     reach = reach or int(12 * scale) + 5
-    weights = {k: mp.exp(-mp.mpf(k) ** 2 / (2 * s**2)) for k in range(-reach, reach + 1)}
+    weights = {k: mp.exp(-(mp.mpf(k) ** 2) / (2 * s**2)) for k in range(-reach, reach + 1)}
     norm = mp.fsum(weights.values())
     return [((2 * k + 1) / (2 * s**2), w / norm) for k, w in weights.items()]
 
@@ -123,7 +123,7 @@ def test_two_sampled_gaussians_used_once_each(
     def ratio(x: mp.mpf) -> mp.mpf:
         return 1 - rate + rate * mp.exp((2 * x - 1) / (2 * sigma**2))
 
-    def average(profile, under):  # noqa: ANN001, ANN202 - a one-line quadrature
+    def average(profile, under):
         grid = [sigma * k for k in range(-14, 16)]
         return mp.quad(lambda x: mp.npdf(x, 0, sigma) * under(x) * profile(x), grid, maxdegree=5)
 
@@ -133,7 +133,9 @@ def test_two_sampled_gaussians_used_once_each(
         check(Cost.gaussian(s).sampled(q) + Cost.gaussian(small_s).sampled(small_q), epsilon, max(forward, backward))
 
 
-@pytest.mark.parametrize(("sigma", "rate", "epsilon"), [(3.0, 0.9, 0.1), (12.688291170965556, 0.8527985598309091, 1.915878)])
+@pytest.mark.parametrize(
+    ("sigma", "rate", "epsilon"), [(3.0, 0.9, 0.1), (12.688291170965556, 0.8527985598309091, 1.915878)]
+)
 def test_one_sampled_gaussian_in_closed_form(sigma: float, rate: float, epsilon: float) -> None:
     with mp.workdps(200):
         truth = max(f(mp.mpf(epsilon), sigma, rate) for f in (sampled_profile, backward_profile))
@@ -148,7 +150,7 @@ def test_the_infinite_mass_of_a_box_is_compared_exactly() -> None:
 
 
 @pytest.mark.parametrize("make", [Cost.randomized_response, Cost.pure, Cost.exponential_mechanism, Cost.staircase])
-def test_losses_beyond_floating_point_are_refused(make) -> None:  # noqa: ANN001
+def test_losses_beyond_floating_point_are_refused(make) -> None:
     with pytest.raises(InvalidArgument, match="epsilon"):
         make(800.0)
 
@@ -202,7 +204,7 @@ def test_deep_tails_of_the_discrete_gaussian(epsilon: float) -> None:
     ids=["sigma .05", "sigma .01", "discrete .05", "wide discrete", "grouped box", "little Laplace noise"],
 )
 @pytest.mark.filterwarnings("ignore::discreet.errors.WideBracket")
-def test_extreme_costs_are_read_or_refused_with_advice(cost) -> None:  # noqa: ANN001
+def test_extreme_costs_are_read_or_refused_with_advice(cost) -> None:
     try:
         lower, upper = cost().bounds(delta=1e-5)
     except DiscreetError:

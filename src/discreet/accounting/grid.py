@@ -70,7 +70,10 @@ class _Table:
         # one period of masses, each off by the noise, weighted with e^{-t (s - epsilon)}
         noise = math.exp(min(600.0, self.log_noise - self.t * epsilon)) / -math.expm1(-self.t * self.step)
         right, left = self._aliases(epsilon)
-        return unit_interval(value - error - noise - right - left, value + error + noise + right)
+        # losses beyond the end of the table are in other periods: their whole mass goes to the upper end
+        end = max(epsilon, self.start + self.step * len(self.above))
+        beyond = min(math.exp(min(0.0, log_mean - s * end)) for s, log_mean in self.aliases)
+        return unit_interval(value - error - noise - right - left, value + error + noise + right + beyond)
 
     def _aliases(self, epsilon: float) -> tuple[float, float]:
         """Bounds of what the periods to the right and to the left add, by P(S >= x) <= e^{K(s) - s x}."""

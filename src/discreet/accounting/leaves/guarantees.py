@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from discreet.accounting.leaves.choices import response_pair
-from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, finite_epsilon
+from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, decimal, finite_epsilon, rounded_up
 from discreet.accounting.pairs.gaussian import GaussianPair
 from discreet.arguments import nonnegative, positive, probability, real
 from discreet.errors import InvalidArgument
@@ -86,7 +86,7 @@ class GaussianGuarantee(Leaf):
         return GaussianPair(self.mu)
 
     def zcdp(self) -> float:
-        return self.mu**2 / 2 * (1 + 1e-15)
+        return rounded_up(decimal(self.mu) ** 2 / 2)
 
     def gdp(self) -> float:
         return self.mu

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from discreet.errors import InvalidArgument, StorageError
 if TYPE_CHECKING:
     from discreet.accounting.pair import Direction, Pair
 
-__all__ = ["LARGEST_EPSILON", "Leaf", "finite_epsilon", "leaf_from_fields", "rdp_of"]
+__all__ = ["LARGEST_EPSILON", "Leaf", "decimal", "finite_epsilon", "leaf_from_fields", "rdp_of", "rounded_up"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +108,19 @@ class Leaf(ABC):
         """A short name with its parameters, for repr and explain."""
         inside = ", ".join(f"{name}={_short(value)}" for name, value in self.fields().items() if value is not None)
         return f"{self.kind}({inside})"
+
+
+def decimal(value: float) -> Fraction:
+    """The decimal number that a user wrote: 0.1 means one tenth, not the float next to it."""
+    return Fraction(repr(value))
+
+
+def rounded_up(exact: Fraction) -> float:
+    """The smallest float that prints as a decimal >= exact, so that 1/10 is 0.1 and sums of tenths fit into a whole."""
+    value = float(exact)
+    while decimal(value) < exact:
+        value = math.nextafter(value, math.inf)
+    return value
 
 
 LARGEST_EPSILON = 600.0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, finite_epsilon
+from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, decimal, finite_epsilon, rounded_up
 from discreet.accounting.pair import Lattice
 from discreet.accounting.pairs.atoms import AtomsPair
 from discreet.accounting.pairs.discrete_gaussian import discrete_gaussian_pair
@@ -53,10 +54,10 @@ class Gaussian(Leaf):
         return GaussianPair(1 / self.noise_multiplier)
 
     def zcdp(self) -> float:
-        return 0.5 / self.noise_multiplier**2 * (1 + 1e-15)
+        return rounded_up(Fraction(1, 2) / decimal(self.noise_multiplier) ** 2)
 
     def gdp(self) -> float:
-        return 1 / self.noise_multiplier * (1 + 1e-15)
+        return rounded_up(1 / decimal(self.noise_multiplier))
 
     def grouped(self, size: int) -> Leaf:
         return Gaussian(self.noise_multiplier / size)
@@ -74,6 +75,9 @@ class Laplace(Leaf):
 
     def pair(self) -> Pair:
         return WindowPair(1 / self.noise_multiplier, with_atoms=True)
+
+    def pure_epsilon(self) -> float:
+        return rounded_up(1 / decimal(self.noise_multiplier))
 
     def zcdp(self) -> float:
         """eps + e^-eps - 1 [Harrison and Manurangsi 2025]."""
@@ -113,7 +117,7 @@ class DiscreteGaussian(Leaf):
 
     def zcdp(self) -> float:
         """The same as for the continuous Gaussian [Canonne et al. 2020, Thm 4]."""
-        return 0.5 / self.noise_multiplier**2 * (1 + 1e-15)
+        return rounded_up(Fraction(1, 2) / decimal(self.noise_multiplier) ** 2)
 
     def grouped(self, size: int) -> Leaf:
         return DiscreteGaussian(self.noise_multiplier / size, self.sensitivity * size)
@@ -136,7 +140,7 @@ class DiscreteLaplace(Leaf):
         return _discrete_laplace(self.noise_multiplier, self.sensitivity)
 
     def pure_epsilon(self) -> float:
-        return 1 / self.noise_multiplier * (1 + 1e-15)
+        return rounded_up(1 / decimal(self.noise_multiplier))
 
     def grouped(self, size: int) -> Leaf:
         return DiscreteLaplace(self.noise_multiplier / size, self.sensitivity * size)

@@ -99,6 +99,9 @@ class Table(Leaf):
     def pair(self) -> Pair:
         return _table_pair(self.p, self.q)
 
+    def pure_epsilon(self) -> float:
+        return super().pure_epsilon() + _BLUR
+
     def fields(self) -> dict[str, Any]:
         return {"p": list(self.p), "q": list(self.q)}
 
