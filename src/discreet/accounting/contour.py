@@ -126,7 +126,8 @@ class Line:
             size = size + np.abs(terms) * weight * 2 * np.abs(change)
         rounding = 16 * ROUNDING * (4.0 + np.abs(self.log_value) + self.height * abs(point) + abs(top))
         error = float((size * np.expm1(self.log_error + rounding)).sum()) * scale
-        return value, error + abs(value) * (64 * ROUNDING + math.expm1(self.log_common)), derivative
+        common = math.expm1(self.log_common)
+        return value, error * (1 + common) + abs(value) * (64 * ROUNDING + common), derivative
 
     def alias(self, epsilon: float) -> float:
         """Bound of sum over m != 0 of e^{t m period} D(epsilon + m period)."""
@@ -493,6 +494,6 @@ def common_lattice(pairs: Sequence[tuple[Pair, int]], direction: Direction) -> t
         drift = (high - low) / lattice.step * abs(lattice.step - multiple * step)
         if drift > 1e-9 * step:
             return None
-        blur += count * (drift + 4 * ROUNDING * extent)
+        blur += count * (drift + lattice.mismatch + 4 * ROUNDING * extent)
     blur += 4 * ROUNDING * abs(origin)
     return (origin if direction is Direction.FORWARD else -origin), step, blur

@@ -15,7 +15,7 @@ pulled down to its end (lower); what lies below is pulled up (upper) or dropped 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,8 +53,12 @@ def discretise(
         edges = _snapped(edges, positions if direction is Direction.FORWARD else -positions[::-1], step)
     columns = tails_of(pair, direction, edges)
     upper, log_density = _upper(columns, edges, step)
+    if len(positions):  # edges were moved by this much at most to meet an atom
+        upper = replace(upper, shift=upper.shift + 1e-9 * step)
     interior = len(positions) > 2
     lower = _lower(pair, direction, edges, step=step, log_density=None if interior else log_density, t=t)
+    if len(positions):
+        lower = replace(lower, shift=lower.shift + 1e-9 * step)
     return lower, upper
 
 
@@ -72,7 +76,8 @@ def _cells(above: Reals, below: Reals) -> tuple[Reals, Reals]:
     use_above = above[:-1] < below[1:]
     mass = np.where(use_above, above[:-1] - above[1:], below[1:] - below[:-1])
     tail = np.where(use_above, above[:-1], below[1:])
-    return np.maximum(mass, 0.0), tail
+    # a tail e^-k is good to a few k roundings
+    return np.maximum(mass, 0.0), tail * (1 + np.minimum(np.abs(np.log(np.maximum(tail, 1e-320))), 745.0) / 8)
 
 
 def _upper(columns: tuple[Reals, Reals, Reals, Reals], edges: Reals, step: float) -> tuple[LatticeLaw, Reals]:

@@ -232,7 +232,7 @@ def _direction(pairs: Pairs, direction: Direction, method: str, epsilon: float |
         top = _largest_loss(pairs, direction)
         if delta < lost_low:
             return Reading(math.inf, math.inf, "exact", f"with probability {lost_low:.3g} the loss is infinite", name)
-        if delta < lost_high and lost_low == 0:
+        if 0 < delta < lost_high and lost_low == 0:
             raise CertificateError(
                 "epsilon",
                 limit=f"delta = {delta:g}: floating point does not hold the masses it speaks of",
@@ -243,7 +243,8 @@ def _direction(pairs: Pairs, direction: Direction, method: str, epsilon: float |
             return Reading(0.0, math.inf, "exact", reason, name)
         room_low, room_high = delta - lost_high, delta - lost_low
         if room_low <= 0 or room_low < 1e-290:
-            lowest = max(0.0, top * (1 - 1e-13) - blur) if room_high <= 0 else 0.0
+            known = all(pair.has_transform for pair, _ in pairs)  # others may be bounded without our knowing
+            lowest = max(0.0, top * (1 - 1e-13) - blur) if room_high <= 0 and known else 0.0
             return Reading(lowest, top * (1 + 1e-13) + blur, "exact", "the largest possible loss", name)
         source = _source(pairs, direction, method, delta=0.5 * (room_low + room_high))
         low, high = source.epsilon_bounds(room_low, room_high)
@@ -257,7 +258,10 @@ def _direction(pairs: Pairs, direction: Direction, method: str, epsilon: float |
     source = _source(pairs, direction, method, epsilon=epsilon)
     low, high = source.bounds(epsilon)
     if blur:
-        low, high = source.bounds(epsilon + blur)[0], source.bounds(max(0.0, epsilon - blur))[1] + min(1.0, blur)
+        low, high = (
+            source.bounds(epsilon + blur)[0],
+            source.bounds(max(0.0, epsilon - blur))[1] + (min(1.0, blur) if epsilon < blur else 0.0),
+        )
     if asked > _LARGEST:
         low = 0.0
     low, high = min(1.0, lost_low + low * (1 - 1e-15)), min(1.0, (lost_high + high) * (1 + 1e-15))
@@ -352,12 +356,15 @@ def _contour_cut(
     shorter: Pairs = [(pair.cut(budget), count) for pair, count in pairs]
     if all(new is old for (new, _), (old, _) in zip(shorter, pairs, strict=True)):
         return None
-    lost = total_infinite(shorter, direction)[1] - total_infinite(pairs, direction)[1]
+    kept = sum(
+        count * math.log1p(-(new.p_cut - old.p_cut)) for (new, count), (old, _) in zip(shorter, pairs, strict=True)
+    )
+    lost = -math.expm1(kept) * (1 + 1e-9)
     try:
         source = _contour(shorter, direction, epsilon, delta)
     except (Unreachable, OverflowError):
         return None
-    return replace(source, readers=tuple(_Short(reader, max(0.0, lost)) for reader in source.readers))
+    return replace(source, readers=tuple(_Short(reader, lost) for reader in source.readers))
 
 
 @dataclass(frozen=True)

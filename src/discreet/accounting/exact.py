@@ -46,9 +46,17 @@ class SingleLoss:
         points = np.array([epsilon + shift, epsilon - shift])
         p, _, q, _ = tails_of(self.pair, self.direction, points)
         with np.errstate(divide="ignore"):
-            scaled = np.exp(np.minimum(points + np.log(q), 1.0))
-        slack = self.pair.tail_error * (p + scaled) + 8 * ROUNDING * abs(epsilon) * scaled
+            log_p, log_q = np.log(p), np.log(q)
+        scaled = np.exp(np.minimum(points + log_q, 1.0))
+        # a tail e^-k is good to a few k roundings, and so is its logarithm
+        deep = np.minimum(np.abs(log_p), 745.0), np.minimum(np.abs(log_q), 745.0)
+        slack = self.pair.tail_error * (p * (1 + deep[0] / 8) + scaled * (1 + deep[1] / 8))
+        slack += 16 * ROUNDING * abs(epsilon) * scaled
         low, high = p - scaled - slack, p - scaled + slack
+        if float(q[0]) < 1e-290:  # Q's tail is lost: nothing is known but D >= 0
+            low[0] = 0.0
+        if float(q[1]) < 1e-290:
+            high[1] = p[1] * (1 + self.pair.tail_error * (1 + deep[0][1] / 8))
         return unit_interval(float(low[0]), max(float(high[1]), _LEAST))
 
     def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]:
@@ -70,7 +78,8 @@ class EnumeratedLoss:
         self.loss = loss[order]
         mass, error = np.exp(log_mass[order]), error[order] + 8 * ROUNDING * (1 + np.abs(loss[order]))
         self.error = float(8 * ROUNDING * (1 + np.abs(self.loss).max()))
-        scaled = np.exp(np.maximum(log_mass[order] - self.loss, -745.0))
+        self._mass, self._error = mass, error
+        scaled = np.exp(log_mass[order] - self.loss)
         self._above = _suffix(mass), _suffix(scaled), _suffix(mass * error), _suffix(scaled * error)
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
@@ -82,6 +91,10 @@ class EnumeratedLoss:
 
     def _at(self, epsilon: float) -> tuple[float, float]:
         index = int(np.searchsorted(self.loss, epsilon))
+        if epsilon > 300.0:  # e^epsilon is too large to work with: term by term
+            terms = self._mass[index:] * -np.expm1(epsilon - self.loss[index:])
+            value, error = float(terms.sum()), float((terms * (self._error[index:] + 64 * ROUNDING)).sum())
+            return value - error, value + error
         p, q, p_error, q_error = (float(column[index]) for column in self._above)
         scale = math.exp(min(epsilon, 700.0))
         slack = p_error + q_error * scale + (len(self.loss) * ROUNDING * 2 + self.error) * (p + q * scale)

@@ -75,6 +75,8 @@ class Lattice:
 
     origin: float
     step: float
+    mismatch: float = 0.0
+    """By how much a loss may be off its lattice point."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ class Nodes:
     log_weight: Reals
     log_error: ErrorBound | None = None
     """None: the sum is exact (atoms)."""
+    slip: Reals | None = None
+    """Absolute error of each loss in units of ROUNDING; None for 4 |loss|."""
 
 
 class Pair(ABC):
@@ -257,15 +261,23 @@ def log_power_mean_of(
         excess = np.einsum("ij,j->i", exp_minus(exponent), weight) + powers * bend_mean
         excess += -q_missing + powers * (q_missing - p_missing)
         error = 64 * ROUNDING * (sizes + np.abs(powers) * abs(bend_mean) + np.abs(excess)) + np.exp(log_error)
+        if nodes.slip is not None:
+            # d/dl of a node's term is b (e^{bl} - e^l), at most |b| |b - 1| |l| max(e^{bl}, e^l) and |b| (e^{bl} + e^l)
+            extra = weight * np.maximum(nodes.slip - 4 * np.abs(loss), 0.0)
+            ratio = np.exp(loss)
+            steep = (np.maximum(growth, ratio) * (extra * np.abs(loss))).sum(axis=1)[index] * size * np.abs(powers - 1)
+            plain = ((growth + ratio) * extra).sum(axis=1)[index] * size
+            error += ROUNDING * np.minimum(steep, plain)
         if p_missing or q_missing:
-            error += 8 * ROUNDING * (q_missing + np.abs(powers) * abs(q_missing - p_missing))
+            error += 512 * ROUNDING * (q_missing + np.abs(powers) * (q_missing + p_missing))
         mean = 1.0 + excess
         return _guarded(_log_near_one(excess), np.abs(mean), error)
     exponent = np.outer(powers, loss) + nodes.log_weight
     top = exponent.real.max(axis=1)
     terms = np.exp(exponent - top[:, None])
     mean = terms.sum(axis=1)
-    reach = 1.0 + size[:, None] * np.abs(loss) + np.abs(nodes.log_weight)
+    slip = 4 * np.abs(loss) if nodes.slip is None else nodes.slip
+    reach = 1.0 + size[:, None] * (np.abs(loss) + slip) + np.abs(nodes.log_weight)
     error = 64 * ROUNDING * (reach * np.abs(terms)).sum(axis=1)
     error += np.exp(np.minimum(log_error - top, 700.0))
     value, bound = _guarded(np.log(mean), np.abs(mean), error)
@@ -305,14 +317,16 @@ def log_power_line_of(nodes: Nodes, power: float, spacing: float, count: int) ->
     height = spacing * np.arange(count)
     # |e^{iyl} - 1| <= min(2, y|l|); each term is off by the rounding of its weight's exponent, of a pairwise sum and of
     # a few products, and by that of its phase, 4 y|l|
-    care = weight * (48 + 4 * (np.abs(exponent[kept]) + abs(top)))
+    slip = (4 * np.abs(nodes.loss) if nodes.slip is None else nodes.slip)[kept]
+    care = weight * (48 + 4 * (abs(power) * np.abs(loss) + np.abs(nodes.log_weight[kept]) + abs(top)))
+    care += weight * abs(power) * slip
     order = np.argsort(np.abs(loss))
     extent = np.abs(loss)[order]
     linear = np.append(0.0, np.cumsum(care[order] * extent))
     flat = np.append(np.cumsum(care[order][::-1])[::-1], 0.0)
     split = np.searchsorted(extent, 2 / np.maximum(height, 1e-300))
     error = np.asarray(ROUNDING * (height * linear[split] + 2 * flat[split]) * (1 + 1e-9))
-    error += 8 * ROUNDING * height * float((weight * np.abs(loss)).sum()) + 2 * dropped
+    error += 2 * ROUNDING * height * float((weight * (slip + 4 * np.abs(loss))).sum()) + 2 * dropped
     log_start = top + math.log(total)
     start_error = float(ROUNDING * (64 + 4 * float(care.sum()) + 4 * abs(log_start)) + dropped)
     if nodes.log_error is not None:
@@ -363,7 +377,7 @@ def total_infinite(pairs: Sequence[tuple[Pair, int]], direction: Direction) -> t
         if mass >= 1.0:
             return 1.0, 1.0
         log_low += count * math.log1p(-mass)
-        log_high += count * math.log1p(-min(mass + cut, 1.0 - ROUNDING))
+        log_high += count * math.log1p(-min(mass + cut * (1 + 1e-12), 1.0 - ROUNDING))
     if len(pairs) == 1 and pairs[0][1] == 1 and log_low == log_high:
         mass = pairs[0][0].infinite(direction)
         return mass, mass

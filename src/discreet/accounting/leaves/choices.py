@@ -29,7 +29,15 @@ def response_pair(epsilon: float, options: int = 2, delta: float = 0.0) -> Atoms
         loss, mass, lattice = [-epsilon, epsilon], [low, high], Lattice(-epsilon, 2 * epsilon)
     else:
         loss, mass, lattice = [-epsilon, 0.0, epsilon], [low, rest, high], Lattice(-epsilon, epsilon)
-    return AtomsPair(np.array(loss), np.array(mass), p_missing=delta, q_missing=delta, symmetric=True, lattice=lattice)
+    return AtomsPair(
+        np.array(loss),
+        np.array(mass),
+        p_missing=delta,
+        q_missing=delta,
+        symmetric=True,
+        lattice=lattice,
+        position_error=0.0,
+    )
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,8 @@ class GaussianGuarantee(Leaf):
 
     def __post_init__(self) -> None:
         mu = positive("mu", self.mu)
-        if not 1e-12 <= mu <= LARGEST_EPSILON:
-            raise InvalidArgument("mu", self.mu, f"pass 0, or a number between 1e-12 and {LARGEST_EPSILON:g}")
+        if not 1e-100 <= mu <= LARGEST_EPSILON:
+            raise InvalidArgument("mu", self.mu, f"pass 0, or a number between 1e-100 and {LARGEST_EPSILON:g}")
         object.__setattr__(self, "mu", mu)
 
     def pair(self) -> Pair:

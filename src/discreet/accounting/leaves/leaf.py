@@ -130,8 +130,8 @@ LARGEST_EPSILON = 600.0
 def finite_epsilon(value: object) -> float:
     """The epsilon of a single mechanism: positive and at most LARGEST_EPSILON."""
     epsilon = positive("epsilon", value)
-    if epsilon < 1e-12:
-        raise InvalidArgument("epsilon", value, "pass 0 for no cost at all, or at least 1e-12")
+    if epsilon < 1e-100:
+        raise InvalidArgument("epsilon", value, "pass 0 for no cost at all, or at least 1e-100")
     if epsilon > LARGEST_EPSILON:
         raise InvalidArgument(
             "epsilon", value, f"an epsilon above {LARGEST_EPSILON:g} protects nobody; pass a smaller one"

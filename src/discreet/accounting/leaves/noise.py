@@ -190,8 +190,16 @@ class Staircase(Leaf):
         e = self.epsilon
         if rest <= 0:
             return AtomsPair(
-                np.array([-e, e]), np.array([1, decay]) / (1 + decay), symmetric=True, lattice=Lattice(-e, 2 * e)
+                np.array([-e, e]),
+                np.array([1, decay]) / (1 + decay),
+                symmetric=True,
+                lattice=Lattice(-e, 2 * e),
+                position_error=0.0,
             )
         return AtomsPair(
-            np.array([-e, 0.0, e]), np.array([high, rest, high * decay]), symmetric=True, lattice=Lattice(-e, e)
+            np.array([-e, 0.0, e]),
+            np.array([high, rest, high * decay]),
+            symmetric=True,
+            lattice=Lattice(-e, e),
+            position_error=0.0,
         )

@@ -33,6 +33,8 @@ class AtomsPair(Pair):
     p_cut: float = 0.0
     q_cut: float = 0.0
     blur: float = 0.0
+    position_error: float = 16 * ROUNDING
+    """Relative error of the losses; 0 where they are given numbers."""
     tail_error: float = 256 * ROUNDING
     _above: tuple[Reals, Reals, Reals, Reals] = field(init=False, repr=False)
 
@@ -85,7 +87,7 @@ class AtomsPair(Pair):
 
     def profile(self, epsilon: float, direction: Direction) -> tuple[float, float]:
         """sum p (1 - e^{eps - l}) over the losses above epsilon: no term cancels."""
-        shift = 16 * ROUNDING * (abs(epsilon) + float(np.abs(self.loss).max()))
+        shift = self.position_error * (abs(epsilon) + float(np.abs(self.loss).max()))
         return self._excess(epsilon + shift, direction)[0], self._excess(epsilon - shift, direction)[1]
 
     def _excess(self, epsilon: float, direction: Direction) -> tuple[float, float]:
@@ -121,4 +123,5 @@ def _lattice_of(loss: Reals) -> Lattice | None:
     if multiples.max() > 4096 or np.abs(differences - multiples * step).max() > 1e-13 * step:
         return None
     step = float(loss[-1] - loss[0]) / float(multiples.sum())
-    return Lattice(float(loss[0]), step)
+    places = np.append(0.0, np.cumsum(multiples))
+    return Lattice(float(loss[0]), step, float(np.abs(loss - (loss[0] + step * places)).max()))

@@ -90,11 +90,11 @@ class SampledGaussianPair(Pair):
         if self.end == math.inf:
             return 0.0
         below = ndtr(-self.end / self.sigma), ndtr((1 - self.end) / self.sigma)
-        return float((1 - self.rate) * below[0] + self.rate * below[1]) * (1 + 1e-12)
+        return float((1 - self.rate) * below[0] + self.rate * below[1])
 
     @property
     def q_cut(self) -> float:  # type: ignore[override]
-        return 0.0 if self.end == math.inf else float(ndtr(-self.end / self.sigma)) * (1 + 1e-12)
+        return 0.0 if self.end == math.inf else float(ndtr(-self.end / self.sigma))
 
     def cut(self, log_mass: float) -> Pair:
         """Leaves out the outputs beyond which P has mass at most e^log_mass.
@@ -114,10 +114,15 @@ class SampledGaussianPair(Pair):
 
     def nodes(self, power: tuple[float, float], reach: float) -> Nodes:
         x, step = self._points(power, self._step(power, reach))
-        loss, excess = self._ratio((x - 0.5) / self.sigma**2)
+        u = (x - 0.5) / self.sigma**2
+        loss, excess = self._ratio(u)
+        # u is rounded, and the loss moves with it by the posterior probability q e^u / w
+        slip = 4 * np.abs(loss) + 4 * np.abs(u) * np.minimum(1.0, (excess + self.rate) / (1 + excess))
         log_weight = -0.5 * (x / self.sigma) ** 2 + math.log(step / (self.sigma * math.sqrt(2 * math.pi)))
         edges = float(x[0]), float(x[-1])
-        return Nodes(loss, excess, log_weight, lambda powers: self._log_error(powers, step, edges, loss, log_weight))
+        return Nodes(
+            loss, excess, log_weight, lambda powers: self._log_error(powers, step, edges, loss, log_weight), slip
+        )
 
     def _points(self, power: tuple[float, float], step: float) -> tuple[Reals, float]:
         """Equally spaced outputs over the window; a cut end lies half a step beyond the last of them."""
@@ -145,6 +150,8 @@ class SampledGaussianPair(Pair):
 
     def log_power_bound(self, powers: Reals) -> Reals:
         """From planning nodes: window and step keep the quadrature error below e^-50 of the mean, which is >= 1."""
+        if self.end < math.inf:  # the cut end has an error of its own
+            return super().log_power_bound(powers)
         far = float(np.abs(powers).max())
         octave = math.ceil(math.log2(far + 1.0))
         loss, log_weight = _planning_nodes(self, octave if powers.max() >= 0 else -octave)
@@ -183,7 +190,7 @@ class SampledGaussianPair(Pair):
             return np.array([best, best / 2])
         widest = 3.1 if power >= 0 else min(2.8, 4.0 / math.sqrt(1 - power))
         if self.end < math.inf:
-            best = 5.0 / self.sigma
+            best, widest = 5.0 / self.sigma, min(widest, 1.5)
         return np.asarray(np.minimum(widest, np.array([best, best / 2])))
 
     @lru_cache(maxsize=2048)  # noqa: B019 - keyed by value, and small
@@ -290,7 +297,7 @@ class SampledGaussianPair(Pair):
         theta <= pi/2). If the weight falls faster, the segment adds at most its foot times 2 / (difference of rates).
         """
         real, reach = powers.real, np.abs(powers.imag)
-        theta = min(float(self._strips(float(real.min()))[0]), math.pi / 2)
+        theta = float(self._strips(float(real.min()))[0])
         u = (self.end - 0.5) / self.sigma**2
         log_ratio = float(self._ratio(np.array([u]))[0][0])
         part = self.rate * math.exp(min(u, 300.0))
@@ -347,7 +354,7 @@ class SampledGaussianPair(Pair):
         if self.end < math.inf:
             # a cut end adds the vertical segment up to theta + beta <= 2 beta, of length sigma^2 2 beta, on which the
             # density grows by e^{(2 sigma beta)^2 / 2} and w by nothing: its argument has the good sign or is conjugate
-            ends = ends + math.log1p(4 * sigma**2 * beta / step) + 2 * (sigma * beta) ** 2
+            ends = ends + math.log1p(8 * sigma**2 * beta / step) + 2 * (sigma * beta) ** 2
         log_mean = self._log_mean(single.real, step, ends, log_modulus[0], log_weight) + 0.1
         shrink = self._shrink(single.real, 2 * widest)
         floor = float((np.logaddexp(log_mean + self._log_trapezoid(step, beta), ends) + shrink)[0])

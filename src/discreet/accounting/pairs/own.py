@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -81,9 +82,13 @@ class OwnPair(TailsPair):
         object.__setattr__(self, "_loss", loss[keep])
         object.__setattr__(self, "_falling", falling)
 
+    p_cut = 2e-300
+    q_cut = 2e-300
+
     @property
     def span(self) -> tuple[float, float]:
-        return float(self._loss[0]), float(self._loss[-1])
+        """Not known: the table ends at quantiles of 1e-300, and what lies beyond is counted as cut."""
+        return -math.inf, math.inf
 
     def tails(self, loss: Reals) -> Tails:
         x = self._inverse(np.asarray(loss, dtype=float))

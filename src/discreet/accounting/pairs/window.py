@@ -147,7 +147,7 @@ class WindowPair(Pair):
         if x >= self.epsilon:
             return 0.0, 0.0
         rest = -math.expm1((x - self.epsilon) / 2)
-        value = rest if self.with_atoms else rest * rest / -math.expm1(-self.epsilon)
+        value = rest if self.with_atoms else rest * (rest / -math.expm1(-self.epsilon))
         return value * (1 - 16 * ROUNDING), value * (1 + 16 * ROUNDING)
 
     def tails(self, loss: Reals) -> Tails:
