@@ -109,12 +109,21 @@ def _tail_shift(p: Reals, tail: Reals, step: float) -> float:
 def _lower(
     pair: Pair, direction: Direction, edges: Reals, *, step: float, log_density: Reals | None, t: float
 ) -> LatticeLaw:
+    places = edges
+    if log_density is not None:
+        # where most of the mass sits in the first cell, its own centre is a better lattice point than its end
+        above, below, q_above, q_below = tails_of(pair, direction, np.array([edges[0] - step, edges[0] + 0.5 * step]))
+        (first,), (p_tail,) = _cells(above, below)
+        (other,), (q_tail,) = _cells(q_above, q_below)
+        if first > 0.1 and other > 0:
+            centre = math.log(first / other) - 16 * ROUNDING * (p_tail / first + q_tail / other)
+            edges = edges + min(max(centre - float(edges[0]), 0.0), 0.5 * step)
     borders = 0.5 * (edges[:-1] + edges[1:])
     if log_density is not None and len(edges) > 3:
         with np.errstate(invalid="ignore"):
             slope = np.diff(log_density) / step
         slope = np.clip(np.where(np.isfinite(slope), slope, 0.0), -4.0 / step, 4.0 / step)
-        at_borders = np.interp(borders, edges[1:-1], slope)
+        at_borders = np.interp(borders, places[1:-1], slope)
         borders = borders - step * step / 12 * at_borders
     columns = tails_of(pair, direction, np.concatenate([[edges[0] - step], borders, [edges[-1] + step]]))
     p, p_tail = _cells(columns[0], columns[1])

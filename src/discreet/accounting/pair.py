@@ -306,7 +306,7 @@ def log_power_line_of(nodes: Nodes, power: float, spacing: float, count: int) ->
     kept = coefficient > 1e-26 * total
     dropped = float(coefficient[~kept].sum()) / total
     loss, weight = nodes.loss[kept], coefficient[kept] / total
-    block = min(_BLOCK, count)
+    block = max(1, min(_BLOCK, count, 500_000 // len(loss)))  # memory stays small
     near = _turned(np.outer(spacing * np.arange(block), loss))
     near_sum = (near * weight).sum(axis=1)
     change = np.empty(block * math.ceil(count / block), dtype=complex)

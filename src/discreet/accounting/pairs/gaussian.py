@@ -359,12 +359,14 @@ class SampledGaussianPair(Pair):
         shrink = self._shrink(single.real, 2 * widest)
         floor = float((np.logaddexp(log_mean + self._log_trapezoid(step, beta), ends) + shrink)[0])
         slack = 64 * ROUNDING * (1 + abs(power) * np.abs(log_modulus).max() + np.abs(log_weight).max())
-        bounds = np.empty(len(reach))
-        for index, r in enumerate(np.asarray(reach, dtype=float)):
-            terms = exponent - r * angle
-            top = terms.max(axis=1)
-            value = top + np.log(np.exp(terms - top[:, None]).sum(axis=1)) + slack
-            bounds[index] = float((np.logaddexp(value, floor) + gain).min())
+        heights = np.asarray(reach, dtype=float)
+        bounds = np.empty(len(heights))
+        block = max(1, 200_000 // angle.size)
+        for start in range(0, len(heights), block):
+            terms = exponent - heights[start : start + block, None, None] * angle
+            top = terms.max(axis=2)
+            value = top + np.log(np.exp(terms - top[:, :, None]).sum(axis=2)) + slack
+            bounds[start : start + block] = (np.logaddexp(value, floor) + gain).min(axis=1)
         return bounds
 
     def profile(self, epsilon: float, direction: Direction) -> tuple[float, float] | None:
