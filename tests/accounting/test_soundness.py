@@ -210,3 +210,50 @@ def test_extreme_costs_are_read_or_refused_with_advice(cost) -> None:
     except DiscreetError:
         return
     assert 0 <= lower <= upper
+
+
+def sampled_gaussian_rdp(order: int, sigma: float, rate: float) -> mp.mpf:
+    """The binomial sum for integer orders [Mironov et al. 2019, Sec. 3.3]."""
+    s, q = mp.mpf(sigma), mp.mpf(rate)
+    terms = (
+        mp.binomial(order, k) * (1 - q) ** (order - k) * q**k * mp.exp((k * k - k) / (2 * s**2))
+        for k in range(order + 1)
+    )
+    return mp.log(mp.fsum(terms)) / (order - 1)
+
+
+@pytest.mark.parametrize(
+    ("order", "sigma", "rate"),
+    [(300, 0.625, 0.5), (700, 1.0, 0.5), (500, 0.8, 0.2), (700, 1.0, 0.01), (2000, 3.0, 0.1)],
+)
+def test_renyi_divergences_of_high_order(order: int, sigma: float, rate: float) -> None:
+    truth = sampled_gaussian_rdp(order, sigma, rate)
+    assert truth <= mp.mpf(Cost.gaussian(sigma).sampled(rate).rdp(order)) <= truth * (1 + mp.mpf(10) ** -9)
+
+
+@pytest.mark.parametrize(
+    "other", [Cost.concentrated(1e-4), Cost.exponential_mechanism(0.1), Cost.renyi({2: 1e-4, 300: 0.1})], ids=repr
+)
+@pytest.mark.parametrize(("sigma", "rate"), [(0.625, 0.5), (1.0, 0.01), (0.3, 0.1)])
+def test_a_composition_costs_at_least_its_largest_part(sigma: float, rate: float, other: Cost) -> None:
+    alone = Cost.gaussian(sigma).sampled(rate)
+    assert (alone + other).epsilon(1e-3) >= alone.bounds(delta=1e-3)[0]
+    assert alone.epsilon(1e-3, method="renyi") >= alone.bounds(delta=1e-3)[0]
+
+
+@pytest.mark.filterwarnings("ignore::discreet.errors.WideBracket")
+def test_own_distributions_are_not_taken_for_bounded() -> None:
+    from scipy.stats import norm
+
+    cost = Cost.from_pair(norm(1, 1), norm(0, 1))
+    assert cost.epsilon(0.0) == float("inf")
+    assert cost.delta(38.0) >= 1.19e-309
+    wide = Cost.from_pair(norm(60, 1), norm(0, 1))
+    check(wide, 1700.0, gaussian_profile(mp.mpf(1700), mp.mpf(60)))
+
+
+def test_losses_beyond_the_range_of_e_are_summed_term_by_term() -> None:
+    p, q = [1 - 2e-220, 1e-220, 1e-220], [1e-220, 0.3, 0.7 - 1e-220]
+    top = mp.log(mp.mpf(p[0]) / mp.mpf(q[0]))
+    epsilon = 1012.1374409173801
+    check(2 * Cost.from_pair(p, q), epsilon, 1 - mp.exp(mp.mpf(epsilon) - 2 * top))

@@ -119,8 +119,8 @@ def _bracket(target: _Target, low: float | None, high: float | None) -> tuple[fl
         ends[way] = x
     if first <= 0:
         # everything meets the target: the most useful end is the one that costs most
-        lowest, highest = target.excess(ends[-1]), target.excess(ends[1])
-        return (ends[-1] if lowest >= highest else ends[1]), None
+        costs = {way: (target.excess(x), delta_reading(target.cost(x).parts, 0.0).upper) for way, x in ends.items()}
+        return (ends[-1] if costs[-1] >= costs[1] else ends[1]), None
     raise CertificateError(
         "this target",
         limit=f"no parameter between {ends[-1]:.3g} and {ends[1]:.3g} with epsilon <= {target.epsilon:g} "

@@ -33,7 +33,7 @@ from discreet.errors import CertificateError, InvalidArgument
 
 __all__ = ["METHODS", "Reading", "delta_reading", "epsilon_reading", "renyi_total"]
 
-METHODS = ("auto", "exact", "gaussian_dp", "contour", "grid", "renyi", "concentrated", "classic", "advanced")
+METHODS = ("auto", "exact", "gaussian_dp", "contour", "grid", "renyi", "concentrated", "optimal", "classic", "advanced")
 """What `method=` accepts."""
 
 _MOST_OUTCOMES = 1_000_000
@@ -132,24 +132,42 @@ def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float |
         return Reading(0.0, 0.0, "exact", "nothing was released")
     if method in ("renyi", "concentrated", "classic", "advanced"):
         return _guarantee_only(parts, method, epsilon, delta)
+    if method == "optimal":
+        boxes = [(Approximate(*_box(leaf)), count) for leaf, count in parts]
+        found = _reading_of(boxes, "auto", epsilon, delta)
+        reason = f"each part known only as an (epsilon, delta) box; {found.reason}"
+        return replace(found, lower=0.0, method="optimal", reason=reason, is_tight=False)
     uppers, lowers = _pairs(parts, lambda leaf: leaf.pair()), _pairs(parts, lambda leaf: leaf.witness())
     if uppers is None:
         if method != "auto":
             raise InvalidArgument("method", method, "a part is known only by a Rényi curve; use 'auto' or 'renyi'")
         upper = _guarantee_only(parts, "renyi", epsilon, delta)
         lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
+        _check_order(lower, upper.upper)
         return Reading(min(lower, upper.upper), upper.upper, upper.method, upper.reason, is_tight=False)
     tight = all(leaf.is_tight() for leaf, _ in parts)
     reading = _numeric(uppers, method, epsilon, delta)
     if method == "auto" and (reading.upper > 2 * reading.lower or not tight):
         for other in ("renyi", "concentrated"):
             found = _guarantee_only(parts, other, epsilon, delta)
+            _check_order(reading.lower, found.upper)
             if found.upper < reading.upper:
                 reading = replace(found, lower=min(reading.lower, found.upper), is_tight=True)
     if not tight:
         lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
+        _check_order(lower, reading.upper)
         reading = replace(reading, lower=min(lower, reading.upper), is_tight=False)
     return reading
+
+
+def _check_order(lower: float, upper: float) -> None:
+    """Two accountants that contradict each other are a defect: nothing is returned then."""
+    if lower > upper * (1 + 1e-9) + 1e-300:
+        raise CertificateError(
+            "this reading",
+            limit=f"two accountants that disagree (at least {lower:.9g} and at most {upper:.9g})",
+            advice="Please report it: see SECURITY.md.",
+        )
 
 
 def _pairs(parts: Parts, which: Callable[[Leaf], Pair | None]) -> Pairs | None:

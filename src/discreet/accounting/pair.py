@@ -361,7 +361,7 @@ def _guarded(value: Complexes, modulus: Reals, error: Reals) -> tuple[Complexes,
     If |mean| < 4 error, then the true modulus is below 5 error. Reporting ln(4 error) with log-error ln 3.25 keeps
     |truth^k - reported^k| <= reported^k (3.25^k - 1) for every k >= 1.
     """
-    lost = modulus < 4 * error
+    lost = ~(modulus >= 4 * error)  # also where a NaN slipped in
     safe = np.where(lost, 1.0, modulus)
     bound = -np.log1p(-np.where(lost, 0.0, error / safe)) + 8 * ROUNDING * np.abs(value)
     value = np.where(lost, np.log(np.maximum(4 * error, 1e-300)), value)

@@ -73,6 +73,10 @@ class ExponentialMechanism(Leaf):
     def pair(self) -> Pair:
         return WindowPair(self.epsilon, with_atoms=False)
 
+    def grouped(self, size: int) -> Leaf:
+        """Ranges add up along a path of neighbours."""
+        return ExponentialMechanism(self.epsilon * size)
+
     def witness(self) -> Pair:
         """Losses +-epsilon/2: a mechanism of bounded range epsilon. The envelope itself is attained once, not twice."""
         return response_pair(self.epsilon / 2)

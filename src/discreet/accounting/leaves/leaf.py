@@ -148,7 +148,10 @@ def rdp_of(pair: Pair, order: float, direction: Direction) -> float:
     if pair.node_count((power, power), 0.0) > 100_000:
         return math.inf
     value, error = pair.log_power_mean(powers)
-    return max(0.0, (float(value[0].real) + float(error[0])) / (order - 1) * (1 + 1e-15))
+    bound = (float(value[0].real) + float(error[0])) / (order - 1) * (1 + 1e-15)
+    if not math.isfinite(bound):  # too far out to be computed: no claim
+        return math.inf
+    return max(0.0, bound)
 
 
 def _short(value: object) -> str:

@@ -274,11 +274,17 @@ def _widened(curve: Polyline) -> tuple[Reals, Reals]:
 
 def grouped_tradeoff(leaf: Leaf, size: int) -> Leaf:
     """A group of `size` by concatenating the leaf's trade-off curve, f o (1 - f) o ... [Dong et al. 2022, Thm 2.14]."""
-    from discreet.accounting.evaluate import delta_reading
+    from discreet.accounting.exact import SingleLoss
+
+    pair = leaf.pair()
+    if pair is None:
+        raise InvalidArgument("size", size, f"{leaf.describe()} has no dominating pair to concatenate")
+    sources = [(SingleLoss(pair, direction), pair.infinite(direction)) for direction in pair.directions()]
 
     def profile(epsilons: Reals) -> Reals:
         flat = np.atleast_1d(epsilons)
-        return np.array([delta_reading(((leaf, 1),), float(e)).upper for e in flat]).reshape(np.shape(epsilons))
+        values = [max(source.bounds(float(e))[1] + lost for source, lost in sources) for e in flat]
+        return np.minimum(1.0, np.array(values) + pair.p_cut + pair.q_cut).reshape(np.shape(epsilons))
 
     epsilon = leaf.pure_epsilon()
     top = min(epsilon, 60.0) if epsilon > 0 else 60.0

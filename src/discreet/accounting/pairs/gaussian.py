@@ -117,7 +117,8 @@ class SampledGaussianPair(Pair):
         u = (x - 0.5) / self.sigma**2
         loss, excess = self._ratio(u)
         # u is rounded, and the loss moves with it by the posterior probability q e^u / w
-        slip = 4 * np.abs(loss) + 4 * np.abs(u) * np.minimum(1.0, (excess + self.rate) / (1 + excess))
+        share = np.where(excess > 1e15, 1.0, (np.minimum(excess, 1e15) + self.rate) / (1 + np.minimum(excess, 1e15)))
+        slip = 4 * np.abs(loss) + 4 * np.abs(u) * np.minimum(1.0, share)
         log_weight = -0.5 * (x / self.sigma) ** 2 + math.log(step / (self.sigma * math.sqrt(2 * math.pi)))
         edges = float(x[0]), float(x[-1])
         return Nodes(
