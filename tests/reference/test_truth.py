@@ -14,7 +14,7 @@ from reference import contour, convolution, direct, exact, laws, truth
 from reference.quadrature import legendre
 
 DIRECTIONS = ("remove", "add")
-TABLES = sorted(Path(__file__).parent.glob("*.json"))
+TABLES = sorted(path for path in Path(__file__).parent.glob("*.json") if path.stem != "calibration")
 
 
 def close(a: arb, b: arb, tolerance: float) -> bool:
@@ -68,7 +68,7 @@ def test_once_closed_form_is_the_contour(direction: str) -> None:
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize(("count", "panels", "order", "tolerance"), [(2, 48, 24, 1e-14), (3, 8, 12, 1e-6)])
+@pytest.mark.parametrize(("count", "panels", "order", "tolerance"), [(2, 32, 20, 1e-14), (3, 6, 10, 1e-8)])
 def test_twice_and_thrice_by_nested_quadrature(
     direction: str, count: int, panels: int, order: int, tolerance: float
 ) -> None:
