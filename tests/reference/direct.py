@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from flint import arb
 
 from reference.exact import normal_tail
@@ -54,13 +56,10 @@ def sampled_gaussian_repeated(
         return sampled_gaussian(sigma, rate, direction, epsilon)
     s, q = arb(sigma), arb(rate)
     sign = 1 if direction == "remove" else -1
-    reach = arb(18)
-    start, stop = -reach, reach + (1 / s if sign > 0 else 0)
     nodes, weights = legendre(order)
-    half = (stop - start) / (2 * panels)
     total = arb(0)
-    for panel in range(panels):
-        middle = start + (2 * panel + 1) * half
+    for left, right in itertools.pairwise(_panels(s, q, sign, epsilon, count, panels)):
+        middle, half = (left + right) / 2, (right - left) / 2
         for node, weight in zip(nodes, weights, strict=True):
             x = middle + half * node
             ratio = 1 - q + q * (x / s - 1 / (2 * s * s)).exp()
@@ -68,5 +67,21 @@ def sampled_gaussian_repeated(
             rest = sampled_gaussian_repeated(
                 sigma, rate, direction, epsilon - sign * ratio.log(), count=count - 1, panels=panels, order=order
             )
-            total += weight * density * rest
-    return total * half / (2 * arb.pi()).sqrt()
+            total += half * weight * density * rest
+    return total / (2 * arb.pi()).sqrt()
+
+
+def _panels(s: arb, q: arb, sign: int, epsilon: arb, count: int, panels: int) -> list[arb]:
+    """Ends of panels: even ones, and halving ones towards the noise beyond which the rest is trivial.
+
+    There epsilon minus the loss leaves the range of the others' losses, (count - 1) ln(1-q) in size: their delta
+    is infinitely smooth but not analytic, a function of the logarithm of the distance.
+    """
+    reach = arb(18)
+    start, stop = -reach, reach + (1 / s if sign > 0 else 0)
+    edges = [start + (stop - start) * k / panels for k in range(panels + 1)]
+    ratio = (sign * epsilon - (count - 1) * (1 - q).log()).exp()
+    if ratio > 1 - q:
+        kink = s * ((ratio - 1 + q) / q).log() + 1 / (2 * s)
+        edges += [kink + side * reach / 2**k for k in range(panels) for side in (-1, 1)] + [kink]
+    return sorted(e.mid() for e in edges if start <= e <= stop)

@@ -158,7 +158,7 @@ def _short_profile(m: Mechanism, direction: str) -> Callable[[arb], arb]:
         return partial(direct.sampled_gaussian, scale, rate, direction)
     fine, coarse = (
         partial(direct.sampled_gaussian_repeated, scale, rate, direction, count=count, panels=panels, order=order)
-        for panels, order in ((100, 36), (80, 32))
+        for panels, order in ((80, 36), (64, 32))
     )
     return lambda epsilon: _agreed(fine(epsilon), coarse(epsilon))
 
