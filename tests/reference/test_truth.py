@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from flint import acb, arb
 
-from reference import contour, convolution, direct, exact, laws, truth
+from reference import contour, convolution, direct, exact, laws, tables, truth
 from reference.quadrature import legendre
 
 DIRECTIONS = ("remove", "add")
@@ -193,6 +193,29 @@ def test_digits_of_an_independent_trial() -> None:
     assert float(found["ordinary 1"]) == pytest.approx(2.375838, abs=1e-6)
     assert float(found["ordinary 2"]) == pytest.approx(1.8282367, abs=1e-7)
     assert float(found["ordinary 4"]) == pytest.approx(2.015266, abs=1e-6)
+
+
+def test_stored_gaussians_and_their_mixtures_with_finite_laws_are_closed_forms() -> None:
+    """Rows found by contour, against the mean of the Gaussian closed form over the atoms of the other mechanisms."""
+    checked = 0
+    for row in tables.rows("gaussian", "mixtures"):
+        rest = [m for m in row.mechanisms if m["kind"] != "gaussian"]
+        if len(rest) == len(row.mechanisms) or any(m["kind"] not in truth.LATTICE for m in rest):
+            continue
+        gaussians = [m for m in row.mechanisms if m not in rest]
+        variance = sum(
+            (int(str(m.get("count", 1))) / arb(float(str(m["noise_multiplier"]))) ** 2 for m in gaussians), arb(0)
+        )
+        law = [(arb(0), arb(1))]
+        for m in rest:
+            law = exact.sums(law, truth.atoms(m))
+        epsilon = arb(str(row.larger)) if row.epsilon is None else arb(row.epsilon)
+        delta = arb(row.delta) if row.delta is not None else arb(str(row.larger))
+        leaked = 1 - sum((p for _, p in law), arb(0))
+        found = sum((p * exact.gaussian(variance.sqrt(), epsilon - loss) for loss, p in law), leaked)
+        assert close(found, delta, 1e-17)
+        checked += 1
+    assert checked >= 20
 
 
 def test_a_stored_row_is_found_again() -> None:
