@@ -78,10 +78,10 @@ class _Target:
         return math.log(value / self.delta) if value > 0 else -math.inf
 
     def try_excess(self, x: float) -> float | None:
-        """None where the parameter itself is not allowed."""
+        """None where the parameter itself is not allowed, or so extreme that nothing can be certified."""
         try:
             return self.excess(x)
-        except InvalidArgument:
+        except (InvalidArgument, CertificateError):
             return None
 
     def met(self, x: float) -> bool:
@@ -99,8 +99,9 @@ def _bracket(target: _Target, low: float | None, high: float | None) -> tuple[fl
         target.excess(start)
         raise AssertionError("unreachable")
     ends: dict[int, float] = {}
-    for way, limit in ((1, high), (-1, low)):
-        x, value, factor = start, first, 2.0
+    for way in _ways(target, start, first):
+        limit = high if way > 0 else low
+        x, value, factor, still = start, first, 1.6, 0
         while True:
             following = x * factor**way
             if limit is not None and (following - limit) * way >= 0:
@@ -113,9 +114,11 @@ def _bracket(target: _Target, low: float | None, high: float | None) -> tuple[fl
                 break
             if (here <= 0) != (first <= 0):
                 return (following, x) if here <= 0 else (x, following)
-            if (value <= 0) == (here <= 0) and way == 1 and abs(here) > abs(first) + 1e-12 and first > 0:
-                break  # getting worse: the other way
-            x, value, factor = following, here, min(16.0, factor * 1.5)
+            # a cost that no longer changes will not change further on
+            still = still + 1 if here == value or abs(here - value) <= 1e-6 * abs(here) else 0
+            x, value, factor = following, here, min(16.0, factor * 1.15)
+            if still >= 4:
+                break
         ends[way] = x
     if first <= 0:
         # everything meets the target: the most useful end is the one that costs most
@@ -127,6 +130,15 @@ def _bracket(target: _Target, low: float | None, high: float | None) -> tuple[fl
         f"at delta = {target.delta:g}",
         advice="Allow a larger epsilon or delta, fewer steps, or set low= and high= around the expected value.",
     )
+
+
+def _ways(target: _Target, start: float, first: float) -> tuple[int, int]:
+    """Which way to look first: where the excess moves towards changing its sign."""
+    up, down = target.try_excess(start * 1.6), target.try_excess(start / 1.6)
+    if up is None or down is None:
+        return (-1, 1) if up is None else (1, -1)
+    rises = up > down
+    return (1, -1) if rises == (first <= 0) else (-1, 1)
 
 
 def _narrow(target: _Target, good: float, bad: float) -> float:

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.accounting.classic import ceiling
-from discreet.accounting.contour import Unreachable
 from discreet.accounting.leaves.guarantees import Pure
 from discreet.accounting.pair import Direction, Pair
+from discreet.accounting.saddle import Unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -26,33 +26,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.accounting.pair import ROUNDING, Direction, Pair, unit_interval
+from discreet.accounting.saddle import Unreachable, cumulants_of, log_chernoff, period_for, saddle, sketch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from discreet.accounting.pair import Complexes, Reals
 
-__all__ = [
-    "Line",
-    "Unreachable",
-    "chernoff",
-    "line_for_delta",
-    "line_for_epsilon",
-    "line_tilt",
-    "log_chernoff",
-    "period_for",
-    "saddle",
-]
+__all__ = ["Line", "common_lattice", "line_for_delta", "line_for_epsilon"]
 
 _GOAL = math.log(1e-12)
 """ln of the share of delta that aliasing and truncation may take."""
 
 _MOST_NODES = 400_000
 _MOST_WORK = 1.5e8
-
-
-class Unreachable(Exception):
-    """No certificate within the limits of time and memory; the message says what is in the way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,33 +175,16 @@ class Line:
         raise Unreachable("the certified error of the contour integral is larger than delta")
 
 
-def log_chernoff(s: float) -> float:
-    """ln of sup over L of e^{-sL} (1 - e^{-L})_+, which is s^s / (1+s)^{s+1}."""
-    return 0.0 if s == 0 else s * math.log(s) - (s + 1) * math.log1p(s)
-
-
 def line_for_epsilon(pairs: Sequence[tuple[Pair, int]], direction: Direction, epsilon: float) -> Line:
     """A line suited to reading D at this epsilon."""
-    t, _, log_delta, variance = saddle(lambda s: _cumulants(pairs, direction, s), epsilon=epsilon)
+    t, _, log_delta, variance = saddle(lambda s: cumulants_of(pairs, direction, s), epsilon=epsilon)
     return _line(pairs, direction, t=t, epsilon=epsilon, log_delta=log_delta, variance=variance)
-
-
-_MANY = 40
-
-
-def _sketch(pairs: Sequence[tuple[Pair, int]]) -> list[tuple[Pair, float]]:
-    """A few of many different parts, weighted to stand for all: enough to place a line, which need not be exact."""
-    if len(pairs) <= _MANY:
-        return [(pair, float(count)) for pair, count in pairs]
-    chosen = list(pairs[:: math.ceil(len(pairs) / (_MANY // 2))])
-    scale = sum(count for _, count in pairs) / sum(count for _, count in chosen)
-    return [(pair, count * scale) for pair, count in chosen]
 
 
 def line_for_delta(pairs: Sequence[tuple[Pair, int]], direction: Direction, delta: float, hint: float = 0.0) -> Line:
     """A line suited to finding the epsilon with D(epsilon) = delta."""
-    sketch = _sketch(pairs)
-    t, epsilon, log_delta, variance = saddle(lambda s: _cumulants(sketch, direction, s), delta=delta, hint=hint)
+    chosen = sketch(pairs)
+    t, epsilon, log_delta, variance = saddle(lambda s: cumulants_of(chosen, direction, s), delta=delta, hint=hint)
     if epsilon <= 0:
         return line_for_epsilon(pairs, direction, 0.0)
     line = _line(pairs, direction, t=t, epsilon=epsilon, log_delta=log_delta, variance=variance)
@@ -224,102 +194,6 @@ def line_for_delta(pairs: Sequence[tuple[Pair, int]], direction: Direction, delt
         if high - low > 1e-9 * max(1.0, t * found) * high:  # far from the saddle after all: a line of its own is better
             return line_for_epsilon(pairs, direction, found)
     return line
-
-
-def line_tilt(pairs: Sequence[tuple[Pair, int]], direction: Direction, epsilon: float) -> float:
-    """The abscissa of the saddle for this epsilon."""
-    sketch = _sketch(pairs)
-    return saddle(lambda s: _cumulants(sketch, direction, s), epsilon=epsilon)[0]
-
-
-def _cumulants(pairs: Sequence[tuple[Pair, float]], direction: Direction, t: float) -> tuple[float, float, float]:
-    """K, K' and K'' at real t (approximate)."""
-    forward = direction is Direction.FORWARD
-    total = np.zeros(3)
-    for pair, count in pairs:
-        power = t + 1 if forward else -t
-        if pair.node_count((power, power), 0.0) > 200_000:
-            raise Unreachable("the saddle point lies too far out")
-        value, first, second = pair.cumulants(power)
-        total += count * np.array([value, first if forward else -first, second])
-    return float(total[0]), float(total[1]), float(total[2])
-
-
-def chernoff(pairs: Sequence[tuple[Pair, int]], direction: Direction, epsilon: float, t: float) -> float:
-    """A certified upper bound of D(epsilon) from the transform at one real point t."""
-    value = float(_log_bound(pairs, direction, np.array([t]))[0])
-    return math.exp(min(0.0, value - t * epsilon + log_chernoff(t)))
-
-
-def saddle(
-    cumulants: Callable[[float], tuple[float, float, float]],
-    *,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    hint: float = 0.0,
-) -> tuple[float, float, float, float]:
-    """t near the saddle of K(z) - eps z - ln z(z+1), with epsilon, ln delta and the curvature there (approximate).
-
-    `cumulants` gives K, K' and K'' at a real t.
-    """
-
-    def probe(log_t: float) -> tuple[float, float, float, float]:
-        t = math.exp(log_t)
-        value, first, second = cumulants(t)
-        eps = first - 1 / t - 1 / (1 + t)
-        curvature = second + 1 / t**2 + 1 / (1 + t) ** 2
-        used = eps if epsilon is None else epsilon
-        log_delta = value - used * t - math.log(t) - math.log1p(t) - 0.5 * math.log(2 * math.pi * curvature)
-        gap = (log_delta - math.log(delta)) if delta is not None else (used - eps)
-        return gap, used, log_delta, curvature
-
-    # gap falls with t in both uses: bracket by steps in ln t, then secant with bisection
-    here = math.log(hint) if hint > 0 else 0.0
-    state = probe(here)
-    low = high = here
-    low_gap = high_gap = state[0]
-    stride = 0.25 if hint > 0 else 1.0
-    while low_gap < 0 and low > -60 and state[1] >= 0:
-        high, high_gap = low, low_gap
-        low -= stride
-        stride = min(1.5, 1.5 * stride)
-        state = probe(low)
-        low_gap = state[0]
-    stride = 0.25 if hint > 0 else 1.0
-    while high_gap > 0 and high < 60:
-        low, low_gap = high, high_gap
-        high += stride
-        stride = min(1.5, 1.5 * stride)
-        state = probe(high)
-        high_gap = state[0]
-    if delta is not None and state[0] < 0 and state[1] < 0:  # even epsilon = 0 costs less than delta
-        return math.exp(here), -1.0, 0.0, 1.0
-    for _ in range(60):
-        if high - low < 1e-9 or not (low_gap > 0 > high_gap):
-            break
-        share = low_gap / (low_gap - high_gap)
-        middle = low + min(0.9, max(0.1, share)) * (high - low)
-        state = probe(middle)
-        if abs(state[0]) < (0.3 if delta is not None else 0.02 * abs(state[1]) + 0.3 / math.exp(middle)):
-            low = high = middle
-            break
-        if state[0] > 0:
-            low, low_gap = middle, state[0]
-        else:
-            high, high_gap = middle, state[0]
-    middle = 0.5 * (low + high)
-    if low != high:
-        state = probe(middle)
-    return math.exp(middle), state[1], min(state[2], 0.0), state[3]
-
-
-def _log_bound(pairs: Sequence[tuple[Pair, int]], direction: Direction, t: Reals) -> Reals:
-    """Upper bounds of K at real points."""
-    powers = t + 1.0 if direction is Direction.FORWARD else -t
-    total = np.zeros(len(t))
-    for pair, count in pairs:
-        total += count * pair.log_power_bound(powers)
-    return total + 1e-12 * (1 + np.abs(total))
 
 
 def _line(
@@ -340,7 +214,7 @@ def _line(
     if period * t > 3 * -goal:
         # heavy right tail (rare large losses): a line to the left of the saddle sees less of it at little loss
         for share in (0.9, 0.8, 0.7, 0.6):
-            value, _, second = _cumulants(pairs, direction, share * t)
+            value, _, second = cumulants_of(pairs, direction, share * t)
             log_size = value - share * t * epsilon - math.log(share * t) - math.log1p(share * t)
             if log_size > log_delta + 8.0:
                 break
@@ -419,20 +293,6 @@ def _lattice_heights(
         return height, -math.inf
     index = int(good[-1])
     return height[height <= reaches[index]], float(log_cut[index])
-
-
-def period_for(
-    pairs: Sequence[tuple[Pair, int]], direction: Direction, *, t: float, epsilon: float, goal: float, width: float
-) -> tuple[float, list[tuple[float, float]]]:
-    """A period for which Chernoff's inequality keeps ln of the aliasing below `goal`, and the bounds it rests on."""
-    strides = [k / width for k in ((0.5, 1.0, 2.0, 4.0, 8.0, 14.0) if len(pairs) < 20 else (2.0, 5.0, 8.0))]
-    shares = (1.05, 1.15, 1.3, 1.6) if len(pairs) < 20 else (1.2, 1.6)
-    others = [t + k for k in strides] + [t * k for k in shares] + [t - k for k in strides if k < t]
-    aliases = list(zip(others, _log_bound(pairs, direction, np.array(others)).tolist(), strict=True))
-    aliases.append((0.0, 0.0))
-    right = min((v - s * epsilon + log_chernoff(s) - goal) / (s - t) for s, v in aliases if s > t)
-    left = min((v - s * epsilon + log_chernoff(s) - goal) / (t - s) for s, v in aliases if s < t)
-    return max(right, left, 4 * width, 1.0 / t), aliases
 
 
 def _cut(

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import leaves, storing
-from discreet.accounting.contour import Unreachable
 from discreet.accounting.evaluate import Reading, delta_reading, epsilon_reading, renyi_total
-from discreet.accounting.leaves.own import leaf_from_pair, leaf_from_tradeoff
+from discreet.accounting.leaves.own import leaf_from_lower_curve, leaf_from_pair, leaf_from_tradeoff
+from discreet.accounting.saddle import Unreachable
 from discreet.arguments import count, nonnegative, one_of, probability, real
 from discreet.errors import AdjacencyMismatch, InvalidArgument, WideBracket
 
@@ -213,7 +213,10 @@ class Cost:
         if size == 1:
             return self
         try:
-            return Cost(tuple((leaf.grouped(size), times) for leaf, times in self.parts), self.adjacency)
+            if all(type(leaf).grouped is not leaves.Leaf.grouped for leaf, _ in self.parts):
+                return Cost(tuple((leaf.grouped(size), times) for leaf, times in self.parts), self.adjacency)
+            # without a law of its own for groups, concatenating the curve of the whole is tighter than part by part
+            return Cost(((leaf_from_lower_curve(self.tradeoff().grouped(size)), 1),), self.adjacency)
         except InvalidArgument as error:
             raise InvalidArgument("size", size, f"the group is too large for this cost ({error})") from error
 

@@ -16,18 +16,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from discreet.accounting import classic, gaussian_dp, renyi
-from discreet.accounting.contour import Unreachable, chernoff, line_for_delta, line_for_epsilon, line_tilt
-from discreet.accounting.exact import EnumeratedLoss, SingleLoss
-from discreet.accounting.grid import grid_for_delta, grid_for_epsilon
 from discreet.accounting.leaves.guarantees import Approximate
 from discreet.accounting.leaves.leaf import Leaf
 from discreet.accounting.pair import Direction, Pair, total_infinite
 from discreet.accounting.pairs.gaussian import GaussianPair
+from discreet.accounting.saddle import Unreachable, chernoff, line_tilt
+from discreet.accounting.sources import Pairs, source_for
 from discreet.arguments import one_of
 from discreet.errors import CertificateError, InvalidArgument
 
@@ -36,14 +34,10 @@ __all__ = ["METHODS", "Reading", "delta_reading", "epsilon_reading", "renyi_tota
 METHODS = ("auto", "exact", "gaussian_dp", "contour", "grid", "renyi", "concentrated", "optimal", "classic", "advanced")
 """What `method=` accepts."""
 
-_MOST_OUTCOMES = 1_000_000
 _LARGEST = 1e6
 """Beyond this epsilon delta is bounded by its value here."""
-_GOOD = 1e-7
-"""A bracket this narrow needs no second opinion."""
 
 Parts = Sequence[tuple[Leaf, int]]
-Pairs = list[tuple[Pair, int]]
 
 
 @dataclass(frozen=True)
@@ -64,46 +58,6 @@ class Reading:
         if self.upper == self.lower:
             return 0.0
         return (self.upper - self.lower) / self.upper if self.upper < math.inf else math.inf
-
-
-class _Reader(Protocol):
-    """What every numerical accountant offers for one direction and its finite losses."""
-
-    def bounds(self, epsilon: float) -> tuple[float, float]: ...
-
-    def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]: ...
-
-
-@dataclass(frozen=True)
-class _Source:
-    """One or more readers of the same direction; their brackets are intersected."""
-
-    readers: tuple[_Reader, ...]
-    method: str
-    reason: str
-    width: float
-
-    @classmethod
-    def of(cls, reader: _Reader, method: str, reason: str, epsilon: float | None, delta: float | None) -> _Source:
-        if delta is not None:
-            low, high = reader.epsilon_bounds(delta, delta)
-        else:
-            assert epsilon is not None
-            low, high = reader.bounds(epsilon)
-        width = 0.0 if low == high else (high - low) / high if high < math.inf else math.inf
-        return cls((reader,), method, reason, width)
-
-    def meet(self, other: _Source) -> _Source:
-        first, second = (self, other) if self.width <= other.width else (other, self)
-        return _Source(first.readers + second.readers, first.method, first.reason, first.width)
-
-    def bounds(self, epsilon: float) -> tuple[float, float]:
-        found = [reader.bounds(epsilon) for reader in self.readers]
-        return max(low for low, _ in found), min(high for _, high in found)
-
-    def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]:
-        found = [reader.epsilon_bounds(low_delta, high_delta) for reader in self.readers]
-        return max(low for low, _ in found), min(high for _, high in found)
 
 
 def delta_reading(parts: Parts, epsilon: float, method: str = "auto") -> Reading:
@@ -145,18 +99,21 @@ def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float |
         lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
         _check_order(lower, upper.upper)
         return Reading(min(lower, upper.upper), upper.upper, upper.method, upper.reason, is_tight=False)
-    tight = all(leaf.is_tight() for leaf, _ in parts)
     reading = _numeric(uppers, method, epsilon, delta)
-    if method == "auto" and (reading.upper > 2 * reading.lower or not tight):
+    if not all(leaf.is_tight() for leaf, _ in parts):
+        lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
+        _check_order(lower, reading.upper)
+        reading = replace(reading, lower=min(lower, reading.upper), is_tight=False)
+    if method == "auto" and (reading.upper > 2 * reading.lower or not reading.is_tight):
         for other in ("renyi", "concentrated"):
             found = _guarantee_only(parts, other, epsilon, delta)
             _check_order(reading.lower, found.upper)
             if found.upper < reading.upper:
-                reading = replace(found, lower=min(reading.lower, found.upper), is_tight=True)
-    if not tight:
-        lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
-        _check_order(lower, reading.upper)
-        reading = replace(reading, lower=min(lower, reading.upper), is_tight=False)
+                reading = replace(found, lower=min(reading.lower, found.upper), is_tight=reading.is_tight)
+    if delta == 0:
+        largest = math.fsum(count * leaf.pure_epsilon() for leaf, count in parts)
+        if largest < reading.upper:
+            reading = replace(reading, lower=min(reading.lower, largest), upper=largest)
     return reading
 
 
@@ -264,7 +221,7 @@ def _direction(pairs: Pairs, direction: Direction, method: str, epsilon: float |
             known = all(pair.has_transform for pair, _ in pairs)  # others may be bounded without our knowing
             lowest = max(0.0, top * (1 - 1e-13) - blur) if room_high <= 0 and known else 0.0
             return Reading(lowest, top * (1 + 1e-13) + blur, "exact", "the largest possible loss", name)
-        source = _source(pairs, direction, method, delta=0.5 * (room_low + room_high))
+        source = source_for(pairs, direction, method, delta=0.5 * (room_low + room_high))
         low, high = source.epsilon_bounds(room_low, room_high)
         if blur and not (high == 0.0 and source.bounds(0.0)[1] + blur <= room_low):
             low, high = max(0.0, low - blur), high + blur
@@ -273,7 +230,7 @@ def _direction(pairs: Pairs, direction: Direction, method: str, epsilon: float |
     if epsilon >= _largest_loss(pairs, direction) * (1 + 1e-13) + blur:
         return Reading(lost_low, lost_high, "exact", "no finite loss exceeds this epsilon", name)
     asked, epsilon = epsilon, min(epsilon, _LARGEST)
-    source = _source(pairs, direction, method, epsilon=epsilon)
+    source = source_for(pairs, direction, method, epsilon=epsilon)
     low, high = source.bounds(epsilon)
     if blur:
         low, high = (
@@ -295,121 +252,6 @@ def _largest_loss(pairs: Pairs, direction: Direction) -> float:
         low, high = pair.span
         total += count * (high if direction is Direction.FORWARD else -low)
     return max(total, 0.0)
-
-
-def _source(
-    pairs: Pairs, direction: Direction, method: str, *, epsilon: float | None = None, delta: float | None = None
-) -> _Source:
-    """The first accountant in order of preference that has a good certificate, or the best of them together."""
-    if method in ("auto", "exact") and len(pairs) == 1 and pairs[0][1] == 1:
-        return _Source((SingleLoss(pairs[0][0], direction),), "exact", "one mechanism used once, closed form", 0.0)
-    if method == "exact":
-        raise InvalidArgument("method", method, "only one mechanism used once, or Gaussians, have a closed form")
-    obstacle, line = "", None
-    if method in ("auto", "contour"):
-        try:
-            line = _contour(pairs, direction, epsilon, delta)
-            if method == "contour" or line.width <= _GOOD:
-                return line
-        except (Unreachable, OverflowError) as error:
-            obstacle = str(error)
-            if method == "contour":
-                raise CertificateError(
-                    "the contour integral", limit=obstacle, advice="Use method='auto' or method='grid'."
-                ) from None
-        cut = _cut(pairs, direction, epsilon, delta)
-        if cut is not None:
-            line = cut if line is None else cut.meet(line)
-            if line.width <= _GOOD:
-                return line
-        if EnumeratedLoss.size(pairs) <= _MOST_OUTCOMES:
-            listed = EnumeratedLoss(pairs, direction)
-            return _Source.of(listed, "exact", f"all {len(listed.loss)} possible total losses listed", epsilon, delta)
-    try:
-        grid = _grid(pairs, direction, epsilon, delta, obstacle)
-    except (Unreachable, OverflowError) as error:
-        if line is not None:
-            return line
-        raise CertificateError(
-            "this composition",
-            limit=str(error),
-            advice="Split it into parts, or give a Rényi curve of the part that has the widest losses.",
-        ) from None
-    return grid if line is None else grid.meet(line)
-
-
-def _contour(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> _Source:
-    if delta is not None:
-        line = line_for_delta(pairs, direction, delta)
-    else:
-        assert epsilon is not None
-        line = line_for_epsilon(pairs, direction, epsilon)
-    kind = "exact sum over the lattice of losses" if line.step else "contour integral through the saddle point"
-    return _Source.of(line, "contour", f"{kind}, {len(line.height)} nodes at Re z = {line.t:.4g}", epsilon, delta)
-
-
-def _cut(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> _Source | None:
-    """The contour with far losses left out: they are paid for in delta, at most 1e-13 of it."""
-    if direction is Direction.BACKWARD:
-        return None
-    if delta is not None:
-        log_delta = math.log(delta)
-    else:
-        assert epsilon is not None
-        log_delta = math.log(max(1e-290, *(SingleLoss(pair, direction).bounds(epsilon)[0] for pair, _ in pairs)))
-    best: _Source | None = None
-    for share in (1e-13, 1e-22, 1e-35):  # deeper cuts leave a smaller edge, shallower ones a weaker tilt
-        budget = log_delta + math.log(share) - math.log(sum(count for _, count in pairs))
-        found = _contour_cut(pairs, direction, budget, epsilon, delta)
-        if found is not None and (best is None or found.width < best.width):
-            best = found
-        if best is not None and best.width <= _GOOD:
-            break
-    return best
-
-
-def _contour_cut(
-    pairs: Pairs, direction: Direction, budget: float, epsilon: float | None, delta: float | None
-) -> _Source | None:
-    shorter: Pairs = [(pair.cut(budget), count) for pair, count in pairs]
-    if all(new is old for (new, _), (old, _) in zip(shorter, pairs, strict=True)):
-        return None
-    kept = sum(
-        count * math.log1p(-(new.p_cut - old.p_cut)) for (new, count), (old, _) in zip(shorter, pairs, strict=True)
-    )
-    lost = -math.expm1(kept) * (1 + 1e-9)
-    try:
-        source = _contour(shorter, direction, epsilon, delta)
-    except (Unreachable, OverflowError):
-        return None
-    return replace(source, readers=tuple(_Short(reader, lost) for reader in source.readers))
-
-
-@dataclass(frozen=True)
-class _Short:
-    """A reader of losses some of which were left out, of total mass `lost`."""
-
-    reader: _Reader
-    lost: float
-
-    def bounds(self, epsilon: float) -> tuple[float, float]:
-        low, high = self.reader.bounds(epsilon)
-        return low, min(1.0, high + self.lost)
-
-    def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]:
-        if low_delta <= self.lost:
-            return 0.0, math.inf
-        return self.reader.epsilon_bounds(low_delta - self.lost, high_delta)
-
-
-def _grid(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None, obstacle: str) -> _Source:
-    if delta is not None:
-        grid = grid_for_delta(pairs, direction, delta)
-    else:
-        assert epsilon is not None
-        grid = grid_for_epsilon(pairs, direction, epsilon)
-    reason = f"tilted FFT over {len(grid.upper.above)} points, step {grid.upper.step:.3g}"
-    return _Source.of(grid, "grid", reason + (f" (no contour: {obstacle})" if obstacle else ""), epsilon, delta)
 
 
 def renyi_total(parts: Parts, order: float) -> float:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.contour import Unreachable, saddle
 from discreet.accounting.discretise import LatticeLaw, discretise, loss_span, tails_of
 from discreet.accounting.exact import SingleLoss, invert
 from discreet.accounting.pair import ROUNDING, Direction, Pair, unit_interval
+from discreet.accounting.saddle import Unreachable, saddle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

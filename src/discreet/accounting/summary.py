@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from discreet.accounting.contour import Unreachable
+from discreet.accounting.saddle import Unreachable
 from discreet.errors import CertificateError, WideBracket
 
 if TYPE_CHECKING:

@@ -13,11 +13,12 @@ from collections import OrderedDict
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from discreet.accounting.contour import Unreachable, line_for_epsilon
+from discreet.accounting.contour import line_for_epsilon
 from discreet.accounting.discretise import loss_span
 from discreet.accounting.exact import EnumeratedLoss, SingleLoss
 from discreet.accounting.grid import grid_for_epsilon
 from discreet.accounting.pair import Direction, Pair, total_infinite
+from discreet.accounting.saddle import Unreachable
 from discreet.errors import CertificateError
 
 if TYPE_CHECKING:

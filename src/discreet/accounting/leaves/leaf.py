@@ -84,10 +84,8 @@ class Leaf(ABC):
         return Sampled(self, rate)
 
     def grouped(self, size: int) -> Leaf:
-        """This leaf against a change of `size` records, one at a time."""
-        from discreet.accounting.leaves.own import grouped_tradeoff
-
-        return grouped_tradeoff(self, size)
+        """This leaf against a change of `size` records, if it has a law of its own for that; see `Cost.grouped`."""
+        raise InvalidArgument("size", size, f"{self.describe()} has no group law of its own")
 
     def fields(self) -> dict[str, Any]:
         """The arguments that make this leaf again, as JSON values."""

@@ -36,7 +36,9 @@ def _multiplier(value: object) -> float:
 def _check_scale(scale: float) -> None:
     if scale > 1e6:
         raise InvalidArgument(
-            "sensitivity", scale, "count in coarser units: beyond 1e6 of them use the continuous mechanism's cost"
+            "noise_multiplier * sensitivity",
+            scale,
+            "count in coarser units: beyond 1e6 of them use the continuous mechanism's cost",
         )
 
 

@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 
     Reals = NDArray[np.float64]
 
-__all__ = ["OwnDistributions", "Table", "TradeoffCurve", "grouped_tradeoff", "leaf_from_pair", "leaf_from_tradeoff"]
+__all__ = [
+    "OwnDistributions",
+    "Table",
+    "TradeoffCurve",
+    "leaf_from_lower_curve",
+    "leaf_from_pair",
+    "leaf_from_tradeoff",
+]
 
 Numbers = tuple[float, ...]
 
@@ -272,24 +279,11 @@ def _widened(curve: Polyline) -> tuple[Reals, Reals]:
     return np.append(p, 0.0), np.append(q, missing)
 
 
-def grouped_tradeoff(leaf: Leaf, size: int) -> Leaf:
-    """A group of `size` by concatenating the leaf's trade-off curve, f o (1 - f) o ... [Dong et al. 2022, Thm 2.14]."""
-    from discreet.accounting.exact import SingleLoss
-
-    pair = leaf.pair()
-    if pair is None:
-        raise InvalidArgument("size", size, f"{leaf.describe()} has no dominating pair to concatenate")
-    sources = [(SingleLoss(pair, direction), pair.infinite(direction)) for direction in pair.directions()]
-
-    def profile(epsilons: Reals) -> Reals:
-        flat = np.atleast_1d(epsilons)
-        values = [max(source.bounds(float(e))[1] + lost for source, lost in sources) for e in flat]
-        return np.minimum(1.0, np.array(values) + pair.p_cut + pair.q_cut).reshape(np.shape(epsilons))
-
-    epsilon = leaf.pure_epsilon()
-    top = min(epsilon, 60.0) if epsilon > 0 else 60.0
-    grid = np.unique(np.concatenate([np.linspace(0, top, 256), np.geomspace(1e-4 * top, top, 128)]))
-    curve = TradeOff.from_profile(profile, epsilons=grid).grouped(size).symmetrised().curve
-    assert isinstance(curve, Polyline)
-    p, q = _widened(curve)
+def leaf_from_lower_curve(curve: TradeOff) -> Leaf:
+    """A leaf from a curve that is only known to lie below the true one: it has no witness."""
+    lower = curve.symmetrised().curve
+    if not isinstance(lower, Polyline):
+        lower = curve.symmetrised().below().curve
+    assert isinstance(lower, Polyline)
+    p, q = _widened(lower)
     return TradeoffCurve(tuple(p), tuple(q), (), ())
