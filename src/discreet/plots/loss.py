@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.accounting.loss import Loss
+from discreet.errors import InvalidArgument
 from discreet.plots.dispatch import draw
 from discreet.plots.style import CURVE, axes_for, finish, name_of, next_style
 
@@ -38,6 +39,8 @@ def draw_loss(
     Single losses that have a probability of their own (the end points of Laplace noise, say) are stems, the largest as
     high as the density; the legend tells their probability.
     """
+    if not law.cost.parts or len(law.loss) < 2 or not float(law.mass.sum()) > 0:
+        raise InvalidArgument("cost", law.cost, "there is no spread of finite losses to draw; plot its profile instead")
     ax = axes_for(ax)
     style = next_style(ax)
     name = label or name_of(law.cost)
