@@ -243,6 +243,13 @@ def log_power_mean_of(
     every bracket computed without cancellation. When w^b overflows, the plain sum in log scale is as good.
     """
     loss = nodes.loss
+    block = max(1, 500_000 // len(loss))
+    if len(powers) > block:  # memory stays small
+        blocks = [
+            log_power_mean_of(nodes, powers[start : start + block], p_missing, q_missing)
+            for start in range(0, len(powers), block)
+        ]
+        return np.concatenate([value for value, _ in blocks]), np.concatenate([error for _, error in blocks])
     log_error = np.full(len(powers), -np.inf) if nodes.log_error is None else nodes.log_error(powers)
     reals, index = np.unique(powers.real, return_inverse=True)
     real_part = np.outer(reals, loss)
