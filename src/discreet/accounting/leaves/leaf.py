@@ -51,8 +51,8 @@ class Leaf(ABC):
     def rdp(self, order: float) -> float:
         """An upper bound of the Rényi divergence of this order (> 1), over both directions."""
         pair = self.pair()
-        if pair is None:
-            raise NotImplementedError
+        if pair is None:  # a leaf without a pair brings its own curve
+            return math.inf
         return max(rdp_of(pair, order, direction) for direction in pair.directions())
 
     def pure_epsilon(self) -> float:
