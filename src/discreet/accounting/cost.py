@@ -146,6 +146,7 @@ class Cost:
 
         P is the output with the person's record and Q the output without it: the cost covers adding and removing the
         record, and sampling mixes Q into P. Which is which matters if the pair is not symmetric.
+        Under 'replace-one' neighbours have no such order: pass a pair that dominates them in both orders.
 
         Finite: mappings {outcome: probability} or sequences over the same outcomes. Continuous: objects with vectorised
         `cdf`, `sf`, `logpdf` and `ppf` (a frozen SciPy distribution, say) and a monotone likelihood ratio.
