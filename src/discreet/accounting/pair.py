@@ -1,9 +1,9 @@
 r"""A dominating pair (P, Q) and what the accountants may ask of it.
 
 Write w = dP/dQ for the likelihood ratio and l = ln w for the privacy loss. A mechanism is dominated by (P, Q) when its
-hockey-stick divergences, from the output with the person's record to the one without it, stay below those of (P, Q), and
-the other way round below those of (Q, P) [Zhu et al. 2022, Def. 7]. All parts of a composition share this order, so only
-all-forward and all-backward are composed. Both come from the same numbers: with z = t + iy,
+hockey-stick divergences, from the output with the person's record to the one without it, stay below those of (P, Q),
+and the other way round below those of (Q, P) [Zhu et al. 2022, Def. 7]. All parts of a composition share this order,
+so only all-forward and all-backward are composed. Both come from the same numbers: with z = t + iy,
 
     forward,  loss ln dP/dQ under P:    E e^{zL} = E_Q[w^{z+1}],
     backward, loss ln dQ/dP under Q:    E e^{zL} = E_Q[w^{-z}],
