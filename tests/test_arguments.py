@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.arguments import count, nonnegative, one_of, positive, probability, real, unit_fraction
+from discreet.arguments import count, nonnegative, one_of, positive, probability, rational, real, unit_fraction
 from discreet.errors import InvalidArgument
 
 Check = Callable[[str, object], float]
@@ -128,3 +128,23 @@ def test_an_option_unlike_any_other_gets_the_choices_only(value: object) -> None
     with pytest.raises(InvalidArgument) as caught:
         one_of("scheme", value, ["poisson", "balls"])
     assert str(caught.value).endswith("choose one of 'poisson', 'balls'")
+
+
+@pytest.mark.parametrize("value", [*NOT_NUMBERS, math.nan, math.inf, -math.inf, np.float64("nan")], ids=repr)
+def test_what_has_no_exact_value_is_not_rational(value: object) -> None:
+    with pytest.raises(InvalidArgument, match=r"^scale = "):
+        rational("scale", value)
+
+
+@pytest.mark.parametrize(
+    "value", [3, np.int64(3), Fraction(1, 3), 0.1, np.float32(0.1), 1e-320, 10**400, -2.5], ids=repr
+)
+def test_a_rational_keeps_the_exact_value(value: float | Fraction) -> None:
+    exact = rational("scale", value)
+    assert type(exact) is Fraction
+    assert exact == value
+    assert type(exact.numerator) is type(exact.denominator) is int
+
+
+def test_a_tenth_as_a_float_is_not_a_tenth() -> None:
+    assert rational("scale", 0.1) != Fraction(1, 10)

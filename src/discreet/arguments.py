@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.errors import InvalidArgument
@@ -15,7 +16,7 @@ from discreet.errors import InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["count", "nonnegative", "one_of", "positive", "probability", "real", "unit_fraction"]
+__all__ = ["count", "nonnegative", "one_of", "positive", "probability", "rational", "real", "unit_fraction"]
 
 
 def real(argument: str, value: object, *, advice: str = "pass a finite number") -> float:
@@ -29,6 +30,17 @@ def real(argument: str, value: object, *, advice: str = "pass a finite number") 
     if not math.isfinite(number):
         raise InvalidArgument(argument, value, advice)
     return number
+
+
+def rational(argument: str, value: object, *, advice: str = "pass an int, a Fraction or a finite float") -> Fraction:
+    """The value as an exact fraction: a float counts as the binary fraction that it is, so 0.1 is not 1/10."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InvalidArgument(argument, value, f"{advice} (got {type(value).__name__})")
+    if isinstance(value, numbers.Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if not math.isfinite(value):
+        raise InvalidArgument(argument, value, advice)
+    return Fraction(float(value))
 
 
 def positive(argument: str, value: object) -> float:
