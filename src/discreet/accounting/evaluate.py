@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.accounting import classic, gaussian_dp, renyi
+from discreet.accounting.contour import quick_upper
 from discreet.accounting.leaves.guarantees import Approximate
 from discreet.accounting.leaves.leaf import Leaf
 from discreet.accounting.pair import Direction, Pair, total_infinite
@@ -161,7 +162,7 @@ def _numeric(pairs: Pairs, method: str, epsilon: float | None, delta: float | No
 
 
 def _is_beaten(pairs: Pairs, forward: Reading, epsilon: float | None, delta: float | None) -> bool:
-    """Whether Chernoff's inequality already shows that the other direction costs less than the lower end found."""
+    """Whether Chernoff's inequality, or a short line, already shows that the other direction costs less than the lower end found."""
     if not all(pair.has_transform for pair, _ in pairs) or any(
         pair.q_missing > 0 or pair.blur > 0 for pair, _ in pairs
     ):
@@ -173,8 +174,11 @@ def _is_beaten(pairs: Pairs, forward: Reading, epsilon: float | None, delta: flo
     if not goal or epsilon <= 0:
         return False
     try:
-        t = line_tilt(pairs, Direction.BACKWARD, epsilon)
-        return chernoff(pairs, Direction.BACKWARD, epsilon, t) <= goal
+        if len(pairs) < 20:  # one point on the real axis is cheaper still
+            t = line_tilt(pairs, Direction.BACKWARD, epsilon)
+            if chernoff(pairs, Direction.BACKWARD, epsilon, t) <= goal:
+                return True
+        return quick_upper(pairs, Direction.BACKWARD, epsilon) <= goal
     except (Unreachable, OverflowError):
         return False
 

@@ -314,7 +314,7 @@ def log_power_line_of(nodes: Nodes, power: float, spacing: float, count: int) ->
     kept = coefficient > 1e-26 * total
     dropped = float(coefficient[~kept].sum()) / total
     loss, weight = nodes.loss[kept], coefficient[kept] / total
-    block = max(1, min(_BLOCK, count, 500_000 // len(loss)))  # memory stays small
+    block = max(1, min(_BLOCK, 2 * math.isqrt(count), 500_000 // len(loss)))  # few sines, and memory stays small
     near = _turned(np.outer(spacing * np.arange(block), loss))
     near_sum = (near * weight).sum(axis=1)
     change = np.empty(block * math.ceil(count / block), dtype=complex)

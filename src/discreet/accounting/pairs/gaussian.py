@@ -184,21 +184,21 @@ class SampledGaussianPair(Pair):
         left = math.sqrt(2 * (_DEPTH + max(0.0, -power[0]) * -math.log1p(-self.rate)))
         return -left * self.sigma, min(self.end, max(1.0, power[1]) + depth * self.sigma)
 
-    def _strips(self, power: float) -> Reals:
+    def _strips(self, power: float) -> tuple[float, float]:
         """Half-widths theta (of Im u) at which the error of the trapezoid rule may be evaluated, the best one first."""
         best = math.sqrt(2 * _DEPTH) / self.sigma
         if self.rate == 1.0:
-            return np.array([best, best / 2])
+            return best, best / 2
         widest = 3.1 if power >= 0 else min(2.8, 4.0 / math.sqrt(1 - power))
         if self.end < math.inf:
             best, widest = 5.0 / self.sigma, min(widest, 1.5)
-        return np.asarray(np.minimum(widest, np.array([best, best / 2])))
+        return min(widest, best), min(widest, best / 2)
 
     @lru_cache(maxsize=2048)  # noqa: B019 - keyed by value, and small
     def _step(self, power: tuple[float, float], reach: float) -> float:
         """Largest step for which some strip brings the trapezoid error below e^-_DEPTH."""
         steps = []
-        for theta in map(float, self._strips(power[0])):
+        for theta in self._strips(power[0]):
             swing, _ = self._swing(theta, power[1], reach)
             steps.append(2 * math.pi * self.sigma**2 * theta / (_DEPTH + (self.sigma * theta) ** 2 / 2 + swing))
         return max(steps)
@@ -219,7 +219,12 @@ class SampledGaussianPair(Pair):
         part = q * math.exp(u)
         if point == self.end:
             return reach * math.atan2(part * math.sin(theta), 1 - q + part * math.cos(theta)), -math.inf
-        tail = float(self._log_right(np.array([power]), point)[0]) + reach * theta
+        over = math.log(q + (1 - q) * math.exp(-min(700.0, u)))  # as in `_log_right`, for one power
+        if power >= 0:
+            tail = power * over + power * (power - 1) / (2 * sigma**2) + float(log_ndtr((power - point) / sigma))
+        else:
+            tail = power * max(0.0, over + u) + float(log_ndtr(-point / sigma))
+        tail += reach * theta
         if tail > -_DEPTH / 2:
             return reach * theta, -math.inf
         return reach * math.atan2(part * math.sin(theta), 1 - q + part * math.cos(theta)), tail
@@ -233,7 +238,7 @@ class SampledGaussianPair(Pair):
         ends = self._log_ends(powers, edges)
         log_mean = self._log_mean(real, step, ends, loss, log_weight)
         best: Reals = np.full(len(powers), np.inf)
-        for theta in map(float, self._strips(float(real.min()))):
+        for theta in self._strips(float(real.min())):
             swing, beyond = self._swing(theta, float(real.max()), float(reach.max()))
             inside = np.minimum(swing, reach * theta) + log_mean
             log_sup = np.logaddexp(np.logaddexp(inside, beyond) + self._shrink(real, theta), np.log1p(2 * q * size))
@@ -256,11 +261,14 @@ class SampledGaussianPair(Pair):
 
         For positive integrands the trapezoid sum S misses the mean F by at most rho F, so F <= (S + ends)/(1 - rho).
         """
-        distinct, index = np.unique(real, return_inverse=True)
+        if real[0] == real[-1] and (real == real[0]).all():  # a vertical line
+            distinct, index = real[:1], np.zeros(len(real), dtype=np.intp)
+        else:
+            distinct, index = np.unique(real, return_inverse=True)
         terms = distinct[:, None] * loss + log_weight
         top = terms.max(axis=1)
         sums = top + np.log(np.exp(terms - top[:, None]).sum(axis=1)) + 1e-9
-        theta = float(self._strips(float(real.min()))[0])
+        theta = self._strips(float(real.min()))[0]
         log_rho = self._log_trapezoid(step, theta) + self._shrink(distinct, theta)
         crude = np.where(distinct >= 1, distinct * (distinct - 1) / (2 * self.sigma**2), np.inf)
         measured = np.where(log_rho < -3.0, np.logaddexp(sums[index], ends) + 0.1, np.inf)
@@ -298,7 +306,7 @@ class SampledGaussianPair(Pair):
         theta <= pi/2). If the weight falls faster, the segment adds at most its foot times 2 / (difference of rates).
         """
         real, reach = powers.real, np.abs(powers.imag)
-        theta = float(self._strips(float(real.min()))[0])
+        theta = self._strips(float(real.min()))[0]
         u = (self.end - 0.5) / self.sigma**2
         log_ratio = float(self._ratio(np.array([u]))[0][0])
         part = self.rate * math.exp(min(u, 300.0))
