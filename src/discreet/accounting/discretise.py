@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LatticeLaw", "discretise", "loss_span", "tails_of"]
 
+_BLOCK = 1 << 16
+
 
 @dataclass(frozen=True, eq=False)
 class LatticeLaw:
@@ -51,8 +53,7 @@ def discretise(
     positions, _ = pair.atoms()
     if len(positions):
         edges = _snapped(edges, positions if direction is Direction.FORWARD else -positions[::-1], step)
-    columns = tails_of(pair, direction, edges)
-    upper, log_density = _upper(columns, edges, step)
+    upper, log_density = _upper(pair, direction, edges, step)
     if len(positions):  # edges were moved by this much at most to meet an atom
         upper = replace(upper, shift=upper.shift + 1e-9 * step)
     interior = len(positions) > 2
@@ -80,19 +81,43 @@ def _cells(above: Reals, below: Reals) -> tuple[Reals, Reals]:
     return np.maximum(mass, 0.0), tail * (1 + np.minimum(np.abs(np.log(np.maximum(tail, 1e-320))), 745.0) / 8)
 
 
-def _upper(columns: tuple[Reals, Reals, Reals, Reals], edges: Reals, step: float) -> tuple[LatticeLaw, Reals]:
-    p_above, p_below, q_above, q_below = columns
-    p, p_tail = _cells(p_above, p_below)
-    q, q_tail = _cells(q_above, q_below)
+@dataclass(frozen=True, eq=False)
+class _Masses:
+    """P- and Q-mass of every cell, the tail each was subtracted from, and P's tails beyond the outermost edges."""
+
+    p: Reals
+    p_tail: Reals
+    q: Reals
+    q_tail: Reals
+    p_first: float
+    p_last: float
+
+
+def _masses(pair: Pair, direction: Direction, edges: Reals) -> _Masses:
+    """The cells between the edges, a block of them at a time: memory stays small."""
+    p, p_tail, q, q_tail = (np.empty(len(edges) - 1) for _ in range(4))
+    p_first = p_last = 0.0
+    for start in range(0, len(edges) - 1, _BLOCK):
+        cells = slice(start, start + _BLOCK)
+        p_above, p_below, q_above, q_below = tails_of(pair, direction, edges[start : start + _BLOCK + 1])
+        p[cells], p_tail[cells] = _cells(p_above, p_below)
+        q[cells], q_tail[cells] = _cells(q_above, q_below)
+        p_first, p_last = (float(p_below[0]) if start == 0 else p_first), float(p_above[-1])
+    return _Masses(p, p_tail, q, q_tail, p_first, p_last)
+
+
+def _upper(pair: Pair, direction: Direction, edges: Reals, step: float) -> tuple[LatticeLaw, Reals]:
+    cells = _masses(pair, direction, edges)
+    p = cells.p
     left = np.exp(np.minimum(edges[:-1], 700.0))  # beyond, q is 0 in floating point and all of p moves up
-    slack = 16 * ROUNDING * (p_tail + q_tail * left)
-    move = (p - q * left + slack) / -math.expm1(-step)
+    move = (p - cells.q * left + 16 * ROUNDING * (cells.p_tail + cells.q_tail * left)) / -math.expm1(-step)
+    del left
     move = np.clip(move, 0.0, p)
     mass = np.zeros(len(edges))
     mass[1:] += move
     mass[:-1] += p - move
-    mass[0] += p_below[0]
-    law = LatticeLaw(float(edges[0]), mass, float(p_above[-1]), _tail_shift(p, p_tail, step))
+    mass[0] += cells.p_first
+    law = LatticeLaw(float(edges[0]), mass, cells.p_last, _tail_shift(p, cells.p_tail, step))
     with np.errstate(divide="ignore"):
         return law, np.log(p) - 0.5 * (edges[:-1] + 0.5 * step)
 
@@ -125,22 +150,32 @@ def _lower(
         slope = np.clip(np.where(np.isfinite(slope), slope, 0.0), -4.0 / step, 4.0 / step)
         at_borders = np.interp(borders, places[1:-1], slope)
         borders = borders - step * step / 12 * at_borders
-    columns = tails_of(pair, direction, np.concatenate([[edges[0] - step], borders, [edges[-1] + step]]))
-    p, p_tail = _cells(columns[0], columns[1])
-    q, q_tail = _cells(columns[2], columns[3])
+        del slope, at_borders
+    cells = _masses(pair, direction, np.concatenate([[edges[0] - step], borders, [edges[-1] + step]]))
+    p, p_tail, q = cells.p, cells.p_tail, cells.q
     # whatever lies beyond the last border keeps its mass at the last edge
-    p[-1], q[-1] = columns[0][-2], columns[2][-2]
+    beyond = tails_of(pair, direction, borders[-1:])
+    p[-1], q[-1] = beyond[0][0], beyond[2][0]
+    del borders
     with np.errstate(divide="ignore", invalid="ignore"):
-        centre = np.log(p) - np.log(q) - 16 * ROUNDING * (p_tail / p + q_tail / q)
-        gap = np.where(p > 0, edges - centre, np.inf)
+        doubt = p_tail / p
+        doubt += cells.q_tail / q
+        doubt *= 16 * ROUNDING
+        centre = np.log(p)
+        centre -= np.log(q)
+        centre -= doubt
+    del cells, q, doubt
+    gap = np.where(p > 0, edges - centre, np.inf)
     if log_density is None:
         index = np.floor((centre - edges[0]) / step + 1e-9)
         good = np.isfinite(centre) & (index >= 0)
         counted = np.bincount(index[good].astype(int), weights=p[good], minlength=len(edges))
         return LatticeLaw(float(edges[0]), np.asarray(counted, dtype=float), 0.0, 1e-9 * step)
+    del centre
     tilted = np.where(p > 0, np.log(np.maximum(p, 1e-320)) + t * edges, -np.inf)
     share = np.exp(tilted - tilted.max())
     share /= share.sum()
+    del tilted
     # a cell whose centre misses its lattice point by too much moves down by one point (or is dropped) instead
     order = np.argsort(gap)
     rest = np.append(np.cumsum(share[order][::-1])[::-1][1:], 0.0)

@@ -218,82 +218,88 @@ def _lines(
     most = max((high - low) / pair.most_points for (low, high), (pair, _) in zip(windows, pairs, strict=True))
     step = _aligned(pairs, max(fine, period / _MOST_POINTS, most))
     size = 1 << max(8, math.ceil(math.log2(period / step)))
-    laws = [
-        (discretise(pair, direction, step, window, t), count)
-        for (pair, count), window in zip(pairs, windows, strict=True)
-    ]
-    return GridLines(
-        *(_table(laws, which, t=t, step=step, size=size, epsilon=epsilon, spread=spread) for which in (0, 1))
-    )
+    lower, upper = (_Product(t, step, size, spread) for _ in range(2))
+    for (pair, count), window in zip(pairs, windows, strict=True):  # one law at a time: memory stays small
+        low, high = discretise(pair, direction, step, window, t)
+        lower.multiply(low, count)
+        del low
+        upper.multiply(high, count)
+        del high
+    return GridLines(lower.table(epsilon), upper.table(epsilon))
 
 
-def _table(
-    laws: Sequence[tuple[tuple[LatticeLaw, LatticeLaw], int]],
-    which: int,
-    *,
-    t: float,
-    step: float,
-    size: int,
-    epsilon: float,
-    spread: float,
-) -> _Table:
+class _Product:
     """Composes one of the two discretisations: a power in Fourier space for each law, one inverse transform."""
-    others = [t + k / spread for k in (0.5, 1.0, 2.0, 4.0, 8.0, 14.0)]
-    others += [s for k in (0.5, 1.0, 2.0, 4.0, 8.0) if (s := t - k / spread) > 0]
-    means = np.zeros(len(others))
-    log_large, log_size, angle = (np.zeros(size // 2 + 1) for _ in range(3))
-    origin = shift = log_finite = scale = 0.0
-    for both, count in laws:
-        law = both[which]
-        value, error, top = _spectrum(law, t, step, size)
+
+    def __init__(self, t: float, step: float, size: int, spread: float) -> None:
+        self.t, self.step, self.size = t, step, size
+        self.others = [t + k / spread for k in _STRIDES] + [s for k in _STRIDES[:-1] if (s := t - k / spread) > 0]
+        self.means = np.zeros(len(self.others))
+        self.log_large, self.log_size, self.angle = (np.zeros(size // 2 + 1) for _ in range(3))
+        self.origin = self.shift = self.log_finite = self.scale = 0.0
+
+    def multiply(self, law: LatticeLaw, count: int) -> None:
+        """Takes in `count` uses of one law."""
+        value, error, top = _spectrum(law, self.t, self.step, self.size)
+        self.angle += count * np.angle(value)
         modulus = np.abs(value)
+        del value
         with np.errstate(divide="ignore"):
-            log_size += count * np.log(modulus)
-        log_large += count * np.log(modulus + error)
-        angle += count * np.angle(value)
-        scale += count * top
-        origin += count * law.origin
-        shift += count * law.shift
-        log_finite += count * math.log1p(-law.infinite)
-        losses = law.origin + step * np.arange(len(law.mass))
+            self.log_size += count * np.log(modulus)
+        self.log_large += count * np.log(modulus + error)
+        del modulus
+        self.scale += count * top
+        self.origin += count * law.origin
+        self.shift += count * law.shift
+        self.log_finite += count * math.log1p(-law.infinite)
+        losses = law.origin + self.step * np.arange(len(law.mass))
         with np.errstate(divide="ignore"):
             log_mass = np.log(law.mass)
-        for index, s in enumerate(others):
-            exponent = s * losses + log_mass
+        for index, s in enumerate(self.others):
+            exponent = s * losses
+            exponent += log_mass
             peak = float(exponent.max())
-            means[index] += count * (peak + math.log(float(np.exp(exponent - peak).sum())) + 1e-12)
-    largest = float(log_size[0])
-    kept = np.flatnonzero(log_size > largest - 60.0)
-    product = np.zeros(size // 2 + 1, dtype=complex)
-    product[kept] = np.exp(log_size[kept] - largest + 1j * angle[kept])
-    # |prod a - prod b| <= prod (|b| + e) - prod |b| for each frequency; the phases are rounded as well
-    blur = np.exp(log_large - largest) - np.abs(product)
-    blur[kept] += np.abs(product[kept]) * 8 * ROUNDING * (4 + np.abs(angle[kept]) + abs(largest))
-    noise = float(np.maximum(blur, 0.0).sum()) * 2 / size
-    masses = np.fft.irfft(np.conj(product), size)
-    noise += 8 * ROUNDING * (math.log2(size) + 2) * float(np.abs(product).sum()) * 2 / size
-    # bring the period to [epsilon - a third, epsilon + two thirds): the tilted law is centred near epsilon
-    first = math.floor((epsilon - origin) / step) - size // 3
-    masses = np.maximum(np.roll(masses, -(first % size)), 0.0)
-    start = origin + first * step
-    positions = start + step * np.arange(size) - epsilon
-    weight = np.exp(np.clip(-t * positions, -700.0, 600.0)) * masses
-    above = np.cumsum(weight[::-1])[::-1]
-    below = np.cumsum((weight * np.exp(np.clip(-positions, -700.0, 100.0)))[::-1])[::-1]
-    scale += largest
-    return _Table(
-        t,
-        start,
-        step,
-        epsilon,
-        scale,
-        above,
-        below,
-        math.log(noise) + scale,
-        (*zip(others, means.tolist(), strict=True), (0.0, 0.0)),
-        -math.expm1(log_finite) * (1 + 1e-12),
-        shift + 64 * ROUNDING * (abs(origin) + abs(epsilon)),
-    )
+            exponent -= peak
+            self.means[index] += count * (peak + math.log(float(np.exp(exponent, out=exponent).sum())) + 1e-12)
+
+    def table(self, epsilon: float) -> _Table:
+        """The composed law, around this epsilon."""
+        size, step, t = self.size, self.step, self.t
+        largest = float(self.log_size[0])
+        kept = np.flatnonzero(self.log_size > largest - 60.0)
+        product = np.zeros(size // 2 + 1, dtype=complex)
+        product[kept] = np.exp(self.log_size[kept] - largest + 1j * self.angle[kept])
+        # |prod a - prod b| <= prod (|b| + e) - prod |b| for each frequency; the phases are rounded as well
+        blur = np.exp(self.log_large - largest) - np.abs(product)
+        blur[kept] += np.abs(product[kept]) * 8 * ROUNDING * (4 + np.abs(self.angle[kept]) + abs(largest))
+        noise = float(np.maximum(blur, 0.0).sum()) * 2 / size
+        noise += 8 * ROUNDING * (math.log2(size) + 2) * float(np.abs(product).sum()) * 2 / size
+        del blur, kept
+        masses = np.fft.irfft(np.conj(product), size)
+        del product
+        # bring the period to [epsilon - a third, epsilon + two thirds): the tilted law is centred near epsilon
+        first = math.floor((epsilon - self.origin) / step) - size // 3
+        masses = np.maximum(np.roll(masses, -(first % size)), 0.0)
+        start = self.origin + first * step
+        positions = start + step * np.arange(size) - epsilon
+        weight = np.exp(np.clip(-t * positions, -700.0, 600.0)) * masses
+        del masses
+        above = np.cumsum(weight[::-1])[::-1]
+        below = np.cumsum((weight * np.exp(np.clip(-positions, -700.0, 100.0)))[::-1])[::-1]
+        scale = self.scale + largest
+        return _Table(
+            t,
+            start,
+            step,
+            epsilon,
+            scale,
+            above,
+            below,
+            math.log(noise) + scale,
+            (*zip(self.others, self.means.tolist(), strict=True), (0.0, 0.0)),
+            -math.expm1(self.log_finite) * (1 + 1e-12),
+            self.shift + 64 * ROUNDING * (abs(self.origin) + abs(epsilon)),
+        )
 
 
 def _spectrum(law: LatticeLaw, t: float, step: float, size: int) -> tuple[np.ndarray, float, float]:
