@@ -197,7 +197,7 @@ def line_for_delta(pairs: Sequence[tuple[Pair, int]], direction: Direction, delt
 
 
 def quick_upper(pairs: Sequence[tuple[Pair, int]], direction: Direction, epsilon: float) -> float:
-    """A certified upper bound of D(epsilon) from a handful of nodes, a few per cent too large.
+    """A certified upper bound of D(epsilon) from a handful of nodes, about a fifth too large.
 
     The trapezoid rule overestimates whatever its step, so that a coarse one will do; and what lies beyond the last node
     may be bounded by the decay of some parts alone, the others counting with their value on the real axis.

@@ -162,7 +162,7 @@ def _numeric(pairs: Pairs, method: str, epsilon: float | None, delta: float | No
 
 
 def _is_beaten(pairs: Pairs, forward: Reading, epsilon: float | None, delta: float | None) -> bool:
-    """Whether Chernoff's inequality, or a short line, already shows that the other direction costs less than the lower end found."""
+    """Whether Chernoff's inequality, or a short line, shows that the other direction costs less than was found."""
     if not all(pair.has_transform for pair, _ in pairs) or any(
         pair.q_missing > 0 or pair.blur > 0 for pair, _ in pairs
     ):
