@@ -81,14 +81,16 @@ def test_optimal_conversion_covers_every_two_point_pair_and_is_attained_by_the_e
     p = mpmath.mpf(p)
     q = p * mpmath.exp(-mpmath.mpf(loss))
     value = above(two_point_divergence(order, p, q))
-    assume(value > 1e-12)
+    if value <= 1e-12:  # below the accuracy of the reference
+        return
     for epsilon in (0.0, share * loss):
         truth = p - mpmath.exp(epsilon) * q
         assert renyi.delta_at_order(order, value, epsilon) >= truth
     # the epsilon for which this pair is the worst: slopes at both likelihood ratios agree (module docstring)
     alpha, x0, x1 = mpmath.mpf(order), (1 - p) / (1 - q), p / q
     worst = mpmath.log((alpha - 1) / alpha * (x1**alpha - x0**alpha) / (x1 ** (alpha - 1) - x0 ** (alpha - 1)))
-    assume(worst > 1e-6)
+    if worst <= 1e-6:
+        return
     epsilon = float(worst)
     truth = p - mpmath.exp(epsilon) * q
     assert truth <= renyi.delta_at_order(order, value, epsilon) <= truth * (1 + 1e-6)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from discreet.accounting import leaves
 from discreet.accounting.cost import Cost
-from discreet.accounting.summary import bracket, percent, up
+from discreet.accounting.digits import bracket, percent, up
 from discreet.divergence import TradeOff, bayes_error
 from discreet.divergence import positive_predictive_value as exact_predictive_value
 from discreet.errors import CertificateError
@@ -55,6 +55,13 @@ def test_shown_numbers_are_short() -> None:
 
 
 # --------------------------------------------------------------------------------------------------- explanations
+
+
+@pytest.mark.parametrize("cost", [TRAINING, 14_000 * Cost.gaussian(1.1).sampled(rate=256 / 60_000), Cost.pure(1.0)])
+def test_an_explanation_and_a_summary_quote_the_same_belief(cost: Cost) -> None:
+    row = cost.summary(1e-5)["prior 50 %, 1 % false alarms"]
+    for told in (cost.explain(delta=1e-5), cost.explain(delta=1e-9), cost.explain(epsilon=0.1)):
+        assert f"becomes at most {row.shown()} sure" in " ".join(told.meaning.split())
 
 
 def test_an_explanation_says_what_was_read_how_and_what_it_means() -> None:

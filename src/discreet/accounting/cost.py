@@ -18,8 +18,9 @@ from discreet.errors import AdjacencyMismatch, InvalidArgument, WideBracket
 
 if TYPE_CHECKING:
     from discreet.accounting.curves import Loss, Profile
+    from discreet.accounting.explanation import Explanation
     from discreet.accounting.leaves.leaf import Leaf
-    from discreet.accounting.summary import Explanation, Summary
+    from discreet.accounting.summary import Summary
     from discreet.divergence.tradeoff import TradeOff
 
 __all__ = ["ADJACENCIES", "Cost"]
@@ -313,7 +314,7 @@ class Cost:
 
     def explain(self, *, delta: float | None = None, epsilon: float | None = None) -> Explanation:
         """Which accountant is used for this reading, why, and how wide its certificate is, in words."""
-        from discreet.accounting.summary import explain
+        from discreet.accounting.explanation import explain
 
         if delta is None and epsilon is None:
             delta = 1e-6

@@ -5,24 +5,8 @@ pair P, Q of output distributions on neighbouring data; it returns infinity wher
 composed mechanisms add up [Mironov 2017, Prop. 1], so composition needs no function of its own. The neighbouring
 relation is that of the curve.
 
-Two conversions of one order alpha > 1 and one value r are offered, and every order of a curve is a valid choice:
-
-* ``"improved"``, a closed form [Canonne et al. 2020, Prop. 12; Balle et al. 2020, Thm 21],
-
-      epsilon = r + ln((alpha-1)/alpha) - (ln delta + ln alpha) / (alpha-1),
-      delta   = e^{(alpha-1)(r-epsilon)} (1 - 1/alpha)^{alpha-1} / alpha;
-
-* ``"optimal"`` (the default), the largest delta that any pair with D_alpha <= r has, never worse
-  [Asoodeh et al. 2021]. It is computed here in its dual form. For 0 <= x0 < x1 the function
-  h(x) = c (x^alpha - alpha x0^{alpha-1} x + (alpha-1) x0^alpha) is convex and touches 0 at x0; with
-  c = 1 / (alpha (x1^{alpha-1} - x0^{alpha-1})) its slope at x1 is 1, so h(x) >= max(0, x - g) for all x >= 0 as soon as
-
-      g >= ((alpha-1)/alpha) (x1^alpha - x0^alpha) / (x1^{alpha-1} - x0^{alpha-1}).
-
-  With x = dP/dQ, averaged over Q, this says delta(ln g) <= c B with B = e^{(alpha-1) r} - alpha x0^{alpha-1} +
-  (alpha-1) x0^alpha: a valid bound for *every* x0 and x1. x0 = 0 is the improved conversion; the best x0 is the ratio
-  (1-p)/(1-q) of the extremal two-point pair (p, 1-p), (q, 1-q) and is found numerically. Where alpha delta >= 1 the
-  extremal pair has p = 1, h(x) = c x^alpha + b x with b >= 0 takes over and gives delta = 1 - e^{epsilon - r}.
+One order and one value convert as `discreet.accounting.conversion` says, ``"optimal"`` (the default) or ``"improved"``;
+every order of a curve is a valid choice, so the smallest result counts.
 
 Rounding: orders and values are taken as exact; every formula is evaluated with a bound on its rounding error, which is
 added. `math` functions are trusted to 2 units in the last place.
@@ -33,6 +17,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from discreet.accounting.conversion import CONVERSIONS, ROUNDING, best_epsilon, best_log_delta
 from discreet.arguments import count, nonnegative, one_of, probability, real
 from discreet.errors import InvalidArgument
 
@@ -50,15 +35,10 @@ __all__ = [
     "table_epsilon",
 ]
 
-CONVERSIONS = ("optimal", "improved")
-
-_ROUNDING = 8 * 2.0**-52  # bound for the relative rounding error of each term of a formula
 _LEAST_EXCESS, _LARGEST_EXCESS = 1e-10, 1e15  # range of order - 1 that is searched
 _STEP = math.log(10.0) / 2.0  # of the coarse search in ln(order - 1)
 _PATIENCE = 4  # steps without improvement, i.e. two decades, before the coarse search stops
 _REFINED = 3  # local minima that are refined
-_TINY = 1e-300
-_TINY_TOUCH = -37.0  # ln of 1 - x0 at which x0 is 1 in floating point
 
 
 def epsilon(
@@ -85,7 +65,7 @@ def epsilon(
     if delta == 0.0:
         return _value(curve, limits[1]) if limits[1] == math.inf else math.inf
     log_delta = math.log(delta)
-    return max(0.0, _least(curve, limits, lambda order, value: _best_epsilon(order, value, log_delta, conversion)))
+    return max(0.0, _least(curve, limits, lambda order, value: best_epsilon(order, value, log_delta, conversion)))
 
 
 def delta(
@@ -106,7 +86,7 @@ def delta(
     one_of("conversion", conversion, CONVERSIONS)
 
     def objective(order: float, value: float) -> float:
-        log_delta = _best_log_delta(order, value, epsilon, conversion)
+        log_delta = best_log_delta(order, value, epsilon, conversion)
         return log_delta if log_delta < 0.0 else math.inf  # delta = 1 says nothing: the search must go on
 
     return _delta_of_log(_least(curve, limits, objective))
@@ -127,7 +107,7 @@ def epsilon_at_order(order: float, divergence: float, delta: float, *, conversio
         return 0.0
     if delta == 0.0:
         return divergence if order == math.inf else math.inf if divergence > 0.0 else 0.0
-    return max(0.0, _best_epsilon(order, divergence, math.log(delta), conversion))
+    return max(0.0, best_epsilon(order, divergence, math.log(delta), conversion))
 
 
 def delta_at_order(order: float, divergence: float, epsilon: float, *, conversion: str = "optimal") -> float:
@@ -135,7 +115,7 @@ def delta_at_order(order: float, divergence: float, epsilon: float, *, conversio
     order, divergence = _order("order", order), _divergence("divergence", divergence)
     epsilon = nonnegative("epsilon", epsilon)
     one_of("conversion", conversion, CONVERSIONS)
-    return _delta_of_log(_best_log_delta(order, divergence, epsilon, conversion))
+    return _delta_of_log(best_log_delta(order, divergence, epsilon, conversion))
 
 
 def table_epsilon(table: Mapping[float, float], delta: float, *, conversion: str = "optimal") -> float:
@@ -183,7 +163,7 @@ def interpolate(table: Mapping[float, float]) -> Callable[[float], float]:
         else:
             chord = (right - order) * (left - 1.0) * at_left + (order - left) * (right - 1.0) * at_right
             chord /= right - left
-        return min(at_right, chord / (order - 1.0) * (1.0 + 2 * _ROUNDING))
+        return min(at_right, chord / (order - 1.0) * (1.0 + 2 * ROUNDING))
 
     return curve
 
@@ -210,10 +190,10 @@ def group(curve: Callable[[float], float], size: int) -> Callable[[float], float
 
     def grouped(order: float) -> float:
         if order == math.inf:
-            return size * _value(curve, math.inf) * (1.0 + _ROUNDING)
+            return size * _value(curve, math.inf) * (1.0 + ROUNDING)
         below, above = math.nextafter(size * order, 0.0), math.nextafter(size * order, math.inf)
         terms = (below / (below - j) * _value(curve, math.nextafter(above - j, math.inf)) for j in range(size))
-        return math.fsum(terms) * (1.0 + 2 * _ROUNDING)
+        return math.fsum(terms) * (1.0 + 2 * ROUNDING)
 
     return grouped
 
@@ -249,7 +229,7 @@ def _value(curve: Callable[[float], float], order: float) -> float:
 def _delta_of_log(log_delta: float) -> float:
     if log_delta >= 0.0:
         return 1.0
-    return 0.0 if log_delta == -math.inf else min(1.0, math.nextafter(math.exp(log_delta) * (1 + _ROUNDING), 1.0))
+    return 0.0 if log_delta == -math.inf else min(1.0, math.nextafter(math.exp(log_delta) * (1 + ROUNDING), 1.0))
 
 
 def _least(
@@ -291,147 +271,3 @@ def _least(
             lambda t: min(at(float(t)), 1e100), bounds=(left, right), method="bounded", options={"xatol": 1e-7}
         )
     return min(seen.values())
-
-
-def _log_excess(order: float, value: float, log_touch: float) -> float:
-    r"""ln B = L + ln(1 - e^{-(L + kappa)}), rounded upward, for x0 = e^log_touch <= 1 and L = (order-1) value.
-
-    kappa = -ln(order x0^{order-1} - (order-1) x0^order) >= 0 vanishes at x0 = 1.
-    """
-    excess = order - 1.0
-    moment = math.nextafter(excess * value * (1.0 + _ROUNDING), math.inf)
-    if log_touch == -math.inf:
-        return moment
-    fall = -excess * log_touch
-    exponent = moment + (fall - math.log1p(-excess * math.expm1(log_touch))) + _ROUNDING * (moment + fall)
-    correction = math.log(-math.expm1(-exponent))
-    return moment + correction + _ROUNDING * (1.0 + moment - correction)
-
-
-def _ratio_gain(distance: float, excess: float) -> float:
-    """ln((1 - e^{-(m+1) d}) / (1 - e^{-m d})) for m = order - 1: falls from ln(1 + 1/m) to 0, by at most d/2."""
-    fall = excess * distance
-    if fall < 1e-300:
-        return math.log1p(1.0 / excess)
-    return math.log1p(math.expm1(-distance) * math.exp(-fall) / math.expm1(-fall))
-
-
-def _log_expm1(y: float) -> float:
-    return y + math.log(-math.expm1(-max(y, _TINY)))
-
-
-def _best_touch(order: float, value: float, distance: Callable[[float], float]) -> float:
-    r"""ln x0 of the extremal two-point pair, to 1e-7; `distance` gives ln(x1/x0) for each ln x0.
-
-    Means 1 and e^{(order-1) r} of x and x^order under Q both determine the mass q of x1; the best x0 makes them agree:
-
-        (1 - x0) / (x1 - x0) = (e^{(order-1) r} - x0^order) / (x1^order - x0^order).
-
-    The left side falls below the right one as x0 grows to 1. If it is below everywhere, x0 = 0 is the best.
-    """
-    from scipy.optimize import brentq
-
-    moment = (order - 1.0) * value
-
-    def disagreement(t: float) -> float:
-        touch = -math.exp(t)
-        d = distance(touch)
-        left = math.log(-math.expm1(touch)) - touch - _log_expm1(d)
-        right = moment + math.log(-math.expm1(order * touch - moment)) - order * touch - _log_expm1(order * d)
-        return left - right
-
-    low, high = -700.0, math.log(50.0 + 50.0 / (order - 1.0))
-    if disagreement(high) <= 0.0:
-        return -math.inf
-    if disagreement(_TINY_TOUCH) < 0.0:
-        low = _TINY_TOUCH
-    elif disagreement(low) < 0.0:
-        high = _TINY_TOUCH
-    else:
-        return -math.exp(low)
-    return -math.exp(float(brentq(disagreement, low, high, xtol=1e-7)))
-
-
-def _best_epsilon(order: float, value: float, log_delta: float, conversion: str) -> float:
-    """epsilon(delta) of one order > 1 and one value, rounded upward; may be negative."""
-    if value in (0.0, math.inf):
-        return value
-    excess, log_order = order - 1.0, math.log(order)
-    if conversion == "optimal" and log_order + log_delta > -_ROUNDING * log_delta:
-        kept = math.log(-math.expm1(log_delta))
-        return value + kept + _ROUNDING * (value - kept + 1.0)
-    if order == math.inf:
-        return value
-    shrink = math.log1p(1.0 / excess)
-    plain = _log_excess(order, value, -math.inf)
-    size = (plain + log_order - log_delta) / excess + shrink
-    improved = (plain - log_order - log_delta) / excess - shrink + _ROUNDING * size
-    if conversion == "improved" or improved == math.inf:
-        return improved
-
-    def height(touch: float) -> float:
-        # x1 = x0 e^d with e^{(order-1) d} = 1 + e^height = 1 + B / (order delta x0^{order-1})
-        return _log_excess(order, value, touch) - log_order - log_delta - excess * touch
-
-    def distance(touch: float) -> float:
-        h = height(touch)
-        return (max(h, 0.0) + math.log1p(math.exp(-abs(h)))) / excess
-
-    touch = _best_touch(order, value, distance)
-    if touch == -math.inf:
-        return improved
-    h, d = height(touch), distance(touch)
-    gain = _ratio_gain(d, excess)
-    size = (abs(_log_excess(order, value, touch)) + log_order - log_delta - excess * touch) / excess
-    size = size * math.exp(min(h, 0.0)) + d - touch + gain + shrink
-    return min(improved, touch + d + gain - shrink + _ROUNDING * size)
-
-
-def _best_log_delta(order: float, value: float, epsilon: float, conversion: str) -> float:
-    """ln delta(epsilon) of one order > 1 and one value, rounded upward; may be positive."""
-    if value == 0.0:
-        return -math.inf
-    if value == math.inf:
-        return 0.0
-    excess, log_order = order - 1.0, math.log(order)
-    shrink = math.log1p(1.0 / excess)
-    if conversion == "optimal" and value - epsilon > shrink + _ROUNDING * value:
-        return math.log(-math.expm1((epsilon - value) * (1 + _ROUNDING))) * (1 - _ROUNDING) + _ROUNDING
-    if order == math.inf:
-        return 0.0 if value > epsilon else -math.inf
-    plain = _log_excess(order, value, -math.inf)
-    fall = excess * (epsilon + shrink)
-    improved = plain - log_order - fall + _ROUNDING * (plain + log_order + fall)
-    if conversion == "improved" or improved == math.inf:
-        return improved
-
-    def distance(touch: float) -> float:
-        # ln x1 = touch + d solves d + gain(d) = target, by Newton from the right: convex, slope between 1/2 and 1
-        target = epsilon + shrink - touch
-        d, miss = target, math.inf
-        while 0.0 < (step := d + _ratio_gain(d, excess) - target) < miss:
-            miss = step
-            d -= step / (1.0 - _gain_slope(d, excess))
-        return max(d, _TINY)
-
-    touch = _best_touch(order, value, distance)
-    if touch == -math.inf:
-        return improved
-    d = distance(touch)
-    gain = _ratio_gain(d, excess)
-    miss = max(0.0, d + gain - (epsilon + shrink - touch))
-    d -= 2.0 * (miss + _ROUNDING * (epsilon + shrink - touch + d + gain))  # so that its epsilon is not above ours
-    if d <= 0.0:
-        return improved
-    log_excess, rise = _log_excess(order, value, touch), _log_expm1(excess * d)
-    size = abs(log_excess) + log_order - excess * touch + 2.0 * excess * d + abs(rise) + 1.0
-    return min(improved, log_excess - log_order - excess * touch - rise + _ROUNDING * size)
-
-
-def _gain_slope(distance: float, excess: float) -> float:
-    """Minus the derivative of `_ratio_gain`, between 0 and 1/2; only its being so matters, not its last digits."""
-    fall = excess * distance
-    if fall > 700.0:
-        return 0.0
-    slope = excess / math.expm1(max(fall, _TINY)) - (excess + 1.0) / math.expm1(min(max(fall + distance, _TINY), 709.0))
-    return min(max(slope, 0.0), 0.5)

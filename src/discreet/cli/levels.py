@@ -27,7 +27,7 @@ from discreet.cli.show import as_json, facts
 
 if TYPE_CHECKING:
     from discreet.accounting import Cost
-    from discreet.accounting.summary import Explanation
+    from discreet.accounting.explanation import Explanation
 
 __all__ = ["delta", "epsilon"]
 
@@ -86,7 +86,7 @@ def delta(
 
 def in_words(cost: Cost, result: Result, *, delta: float | None = None, epsilon: float | None = None) -> Explanation:
     """The reading explained, by whichever method it was made."""
-    from discreet.accounting.summary import explain
+    from discreet.accounting.explanation import explain
 
     return explain(cost, result.reading, delta=delta, epsilon=epsilon)
 
