@@ -53,7 +53,7 @@ def test_without_matplotlib_it_says_what_to_install(tmp_path: Path, monkeypatch:
 def test_a_picture_that_cannot_be_written_is_a_failure(tmp_path: Path) -> None:
     result = call("account", "plot", "--gaussian", "1", "--output", str(tmp_path / "missing" / "curve.png"))
     assert result.exit_code == 1
-    assert "No such file" in result.stderr
+    assert "there is no folder" in result.stderr
 
 
 def test_an_ending_that_names_no_format_is_a_failure(tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ def test_plot_hands_the_object_and_its_options_to_the_plots_room(monkeypatch: py
     monkeypatch.setitem(sys.modules, "discreet.plots", room)
     curve = TradeOff.gaussian(1.0)
     assert isinstance(curve, Drawable)
-    assert curve.plot(label="one") == (curve, {"label": "one"})
+    drawn, options = curve.plot(label="one", path="one.png")
+    assert drawn is curve
+    assert options == {"ax": None, "label": "one", "title": None, "path": "one.png"}
 
 
 def test_without_matplotlib_plot_says_which_extra_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.accounting.cost import Cost
+from discreet.accounting.evaluate import METHODS
 from discreet.arguments import count, one_of, unit_fraction
+from discreet.divergence.drawing import Drawable
 from discreet.errors import InvalidArgument
 from discreet.plots.dispatch import draw
-from discreet.plots.style import axes_for, finish, name_of, next_style
+from discreet.plots.style import axes_for, check_target, finish, name_of, next_style
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from matplotlib.axes import Axes
-
-    from discreet.divergence.drawing import Drawable
 
 __all__ = ["compare", "compare_accountants"]
 
@@ -51,9 +51,8 @@ def compare(
     "loss". Curves that were made already are drawn as they are.
     """
     view = _VIEWS[one_of("show", show, _VIEWS)]
-    named = list(things.items()) if isinstance(things, Mapping) else [(None, thing) for thing in things]
-    if not named:
-        raise InvalidArgument("things", things, "pass at least one cost or curve")
+    check_target(ax, path)
+    named = _named(things)
     curves = [
         (label or name_of(thing), view(thing)) if isinstance(thing, Cost) else (label, thing) for label, thing in named
     ]
@@ -81,12 +80,14 @@ def compare_accountants(
     All of the curves are valid bounds on the same thing: the lowest is the best. `steps` defaults to 1, 10, 20, ...,
     200.
     """
+    if not isinstance(step, Cost):
+        raise InvalidArgument("step", step, "pass the cost of one release, such as Cost.laplace(noise_multiplier=2.0)")
     delta = unit_fraction("delta", delta)
     given = (1, *range(10, 201, 10)) if steps is None else steps
-    times = [count("steps", number, least=1) for number in given]
-    if not times or not methods:
-        raise InvalidArgument("steps, methods", (given, methods), "pass at least one number and one accountant")
-    values = {method: [(k * step).epsilon(delta, method=method) for k in times] for method in methods}
+    times = [count("steps", number, least=1) for number in _listed("steps", given, "[1, 10, 100]")]
+    asked = [one_of("methods", name, METHODS) for name in _listed("methods", methods, "['classic', 'renyi', 'auto']")]
+    check_target(ax, path)
+    values = {method: [(k * step).epsilon(delta, method=method) for k in times] for method in asked}
     ax = axes_for(ax)
     for method, epsilons in values.items():
         finite = np.where(np.isfinite(epsilons), epsilons, np.nan)
@@ -96,3 +97,26 @@ def compare_accountants(
     ax.set_ylabel(f"ε (nats) at δ = {delta:.3g}")
     heading = f"What different accountants make of many {name_of(step)}"
     return finish(ax, title=heading, chosen=title, path=path, legend="upper left")
+
+
+def _named(things: object) -> list[tuple[str | None, Cost | Drawable]]:
+    """The costs and curves with their labels, if there are any and nothing else is among them."""
+    advice = "pass several costs or curves, as a list or as a mapping {label: cost}"
+    if isinstance(things, str) or not isinstance(things, Iterable):
+        raise InvalidArgument("things", things, advice)
+    pairs = things.items() if isinstance(things, Mapping) else ((None, thing) for thing in things)
+    named: list[tuple[str | None, Cost | Drawable]] = list(pairs)
+    if not named:
+        raise InvalidArgument("things", things, "pass at least one cost or curve")
+    for label, thing in named:
+        if not isinstance(thing, Cost | Drawable):
+            raise InvalidArgument("things" if label is None else f"things[{label!r}]", thing, advice)
+    return named
+
+
+def _listed(argument: str, values: object, example: str) -> list[object]:
+    """The values as a list that is not empty; one value alone is refused, as it says nothing about a curve."""
+    found = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else []
+    if not found:
+        raise InvalidArgument(argument, values, f"pass a list of at least one, such as {example}")
+    return found

@@ -9,7 +9,7 @@ import numpy as np
 from discreet.accounting.loss import Loss
 from discreet.errors import InvalidArgument
 from discreet.plots.dispatch import draw
-from discreet.plots.style import CURVE, axes_for, finish, name_of, next_style
+from discreet.plots.style import CURVE, axes_for, check_target, finish, name_of, next_style
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -39,6 +39,7 @@ def draw_loss(
     Single losses that have a probability of their own (the end points of Laplace noise, say) are stems, the largest as
     high as the density; the legend tells their probability.
     """
+    check_target(ax, path)
     if not law.cost.parts or len(law.loss) < 2 or not float(law.mass.sum()) > 0:
         raise InvalidArgument("cost", law.cost, "there is no spread of finite losses to draw; plot its profile instead")
     ax = axes_for(ax)

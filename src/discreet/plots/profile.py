@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.accounting.curves import Profile
 from discreet.plots.dispatch import draw
-from discreet.plots.style import axes_for, finish, name_of, next_style
+from discreet.plots.style import axes_for, check_target, finish, name_of, next_style
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -33,6 +33,7 @@ def draw_profile(
     path: str | PathLike[str] | None = None,
 ) -> Axes:
     """Delta against epsilon, down to delta = 1e-12: the lower, the better the privacy."""
+    check_target(ax, path)
     ax = axes_for(ax)
     end = _end(profile)
     epsilons = np.linspace(0.0, end, _POINTS)

@@ -9,7 +9,7 @@ import numpy as np
 from discreet.accounting.cost import Cost
 from discreet.divergence.tradeoff import TradeOff
 from discreet.plots.dispatch import draw
-from discreet.plots.style import axes_for, finish, mark_reference, name_of, next_style
+from discreet.plots.style import axes_for, check_target, finish, mark_reference, name_of, next_style
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -31,6 +31,7 @@ def draw_tradeoff(
     path: str | PathLike[str] | None = None,
 ) -> Axes:
     """Missed detections against false alarms: the nearer to the diagonal, the better the privacy."""
+    check_target(ax, path)
     ax = axes_for(ax, square=True)
     reference = mark_reference(ax)
     if reference is not None:
@@ -62,4 +63,5 @@ def _draw_cost(
     title: str | None = None,
     path: str | PathLike[str] | None = None,
 ) -> Axes:
+    check_target(ax, path)
     return draw_tradeoff(cost.tradeoff(), ax=ax, label=label or name_of(cost), title=title, path=path)
