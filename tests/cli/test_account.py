@@ -235,3 +235,13 @@ def test_descriptions_leave_the_adjacency_to_its_own_line(cost: Cost) -> None:
     assert "adjacency" not in text
     assert text in repr(cost)
     assert text.count("(") == text.count(")")
+
+
+def test_accountants_refused_for_the_same_reason_share_a_line_and_are_named_as_asked() -> None:
+    text = good("account compare --gaussian 1.1 --delta 1e-5")
+    [reason] = [line for line in text.splitlines() if line.startswith("- ")]
+    assert reason.startswith("- advanced, classic: it composes parts that are pure")
+    rows = good_json("account compare --gaussian 1.1 --delta 1e-5")["rows"]
+    refused = {row["asked"]: row["error"]["message"] for row in rows if "error" in row}
+    assert all(f"method = '{name}'" in message for name, message in refused.items())
+    assert set(refused) == {"classic", "advanced"}

@@ -84,7 +84,12 @@ def test_the_accountants_can_be_chosen_and_must_know_the_mechanism() -> None:
     ax = compare_accountants(Cost.gaussian(5.0), delta=1e-6, steps=[1, 2], methods=["concentrated", "gaussian_dp"])
     assert [line.get_label() for line in curves(ax)] == ["zero-concentrated DP", "gaussian_dp"]
     with pytest.raises(InvalidArgument, match="classic"):
-        compare_accountants(Cost.gaussian(5.0), delta=1e-6, steps=[1])
+        compare_accountants(Cost.gaussian(5.0), delta=1e-6, steps=[1], methods=["classic", "auto"])
+
+
+def test_unless_chosen_accountants_that_do_not_know_the_mechanism_are_left_out() -> None:
+    axes = compare_accountants(Cost.gaussian(10.0), delta=1e-6, steps=[1, 4])
+    assert [line.get_label() for line in curves(axes)] == ["Rényi accountant", "discreet: the best certified bound"]
 
 
 def test_an_accountant_that_has_no_finite_answer_leaves_a_gap() -> None:

@@ -88,7 +88,7 @@ def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float |
     if method in ("renyi", "concentrated", "classic", "advanced"):
         return _guarantee_only(parts, method, epsilon, delta)
     if method == "optimal":
-        boxes = [(Approximate(*_box(leaf)), count) for leaf, count in parts]
+        boxes = [(Approximate(*_box(leaf, method)), count) for leaf, count in parts]
         found = _reading_of(boxes, "auto", epsilon, delta)
         reason = f"each part known only as an (epsilon, delta) box; {found.reason}"
         return replace(found, lower=0.0, method="optimal", reason=reason, is_tight=False)
@@ -300,7 +300,7 @@ def _guarantee_only(parts: Parts, method: str, epsilon: float | None, delta: flo
             top = math.fsum(count * leaf.pure_epsilon() for leaf, count in parts)
             return Reading(0.0, top, method, "the sum of the largest losses", is_tight=False)
         return Reading(0.0, renyi.epsilon(curve, delta), method, reason, is_tight=False)
-    boxes = [_box(leaf) for leaf, _ in parts]
+    boxes = [_box(leaf, method) for leaf, _ in parts]
     counts = [count for _, count in parts]
     epsilons, deltas = [box[0] for box in boxes], [box[1] for box in boxes]
     if method == "classic":
@@ -319,7 +319,7 @@ def _guarantee_only(parts: Parts, method: str, epsilon: float | None, delta: flo
     return Reading(0.0, classic.epsilon(epsilons, deltas, counts=counts, delta=delta), method, reason, is_tight=False)
 
 
-def _box(leaf: Leaf) -> tuple[float, float]:
+def _box(leaf: Leaf, method: str) -> tuple[float, float]:
     """The (epsilon, delta) by which classic composition knows a leaf."""
     if isinstance(leaf, Approximate):
         return leaf.epsilon, leaf.delta
@@ -327,8 +327,8 @@ def _box(leaf: Leaf) -> tuple[float, float]:
     if not np.isfinite(epsilon):
         raise InvalidArgument(
             "method",
-            "classic or advanced",
-            f"these need parts that are pure or (epsilon, delta)-DP, and {leaf.describe()} is neither; use 'auto', or "
+            method,
+            f"it composes parts that are pure or (epsilon, delta)-DP, and {leaf.describe()} is neither; use 'auto', or "
             "state that part as Cost.approximate(epsilon, delta)",
         )
     return epsilon, 0.0

@@ -65,6 +65,11 @@ class Row:
         lower, upper = below(outcome.lower), above(outcome.upper)
         return [name, used, lower, upper, width(outcome), f"{outcome.milliseconds:.1f}"]
 
+    def refusal(self) -> str:
+        """Why there is no result; without the name of the accountant, so that several can share a line."""
+        error = self.outcome
+        return error.advice if isinstance(error, InvalidArgument) and error.argument == "method" else str(error)
+
     def fields(self) -> dict[str, Any]:
         """The stable keys of `--json`."""
         row = {
@@ -112,9 +117,12 @@ def compare(
     else:
         header = ["cost", "method", f"{quantity} >=", f"{quantity} <=", "width", "ms"]
         table(header, [row.cells() for row in rows], right=(2, 3, 4, 5))
-        for reason in dict.fromkeys(str(row.outcome) for row in refused):
-            methods_refused = dict.fromkeys(row.method for row in refused if str(row.outcome) == reason)
-            print(f"- {', '.join(methods_refused)}: {reason}")
+        reasons: dict[str, list[str]] = {}
+        for row in refused:
+            asked = reasons.setdefault(row.refusal(), [])
+            asked += [row.method] if row.method not in asked else []
+        for reason, asked in reasons.items():
+            print(f"- {', '.join(asked)}: {reason}")
     for row in rows:
         if isinstance(row.outcome, Result):
             for warning in row.outcome.warnings:
