@@ -77,8 +77,7 @@ def test_the_largest_sampling_rate() -> None:
 
 def test_a_rate_for_which_every_value_is_allowed_is_the_whole_data() -> None:
     found = calibrate(lambda rate: Cost.gaussian(1.0).sampled(rate), epsilon=5.0, delta=0.01)
-    assert found <= 1.0
-    assert found == pytest.approx(1.0, rel=0.02)
+    assert found == 1.0
 
 
 def test_the_largest_number_of_steps_where_make_rounds_down() -> None:
@@ -114,15 +113,74 @@ def test_delta_zero_spends_the_largest_loss(make: Callable[[float], Cost], best:
         (Cost.gaussian, 1.0, 0.0),
         (lambda s: Cost.gaussian(s) + Cost.pure(2.0), 1.0, 1e-9),
         pytest.param(lambda s: Cost.gaussian(s) + Cost.approximate(0.1, 1e-3), 1.0, 1e-6, marks=pytest.mark.slow),
-        (lambda _: Cost.pure(2.0), 1.0, 1e-6),
     ],
-    ids=["delta 0", "another costs more", "another leaks", "constant"],
+    ids=["delta 0", "another costs more", "another leaks"],
 )
 def test_an_impossible_target_is_refused_with_advice(
     make: Callable[[float], Cost], epsilon: float, delta: float
 ) -> None:
     with pytest.raises(CertificateError, match="Allow a larger epsilon or delta"):
         calibrate(make, epsilon=epsilon, delta=delta)
+
+
+def test_without_a_delta_gaussian_noise_asks_for_one() -> None:
+    with pytest.raises(CertificateError, match="pass delta > 0"):
+        calibrate(Cost.gaussian, epsilon=1.0, delta=0.0)
+
+
+@pytest.mark.parametrize("integer", [False, True])
+@pytest.mark.parametrize("epsilon", [1.0, 5.0], ids=["missed", "met"])
+def test_a_function_that_ignores_its_argument_is_refused(epsilon: float, integer: bool) -> None:
+    with pytest.raises(InvalidArgument, match="same cost of every parameter"):
+        calibrate(lambda _: Cost.pure(2.0), epsilon=epsilon, delta=1e-6, integer=integer)
+
+
+@pytest.mark.parametrize(
+    ("make", "way"),
+    [
+        (lambda k: k * Cost.gaussian(20.0), 1),
+        (lambda k: k * Cost.gaussian(30.0) + Cost.laplace(5.0), 1),
+        (lambda k: k * Cost.gaussian(4.0).sampled(0.001), 1),
+        (lambda k: Cost.gaussian(20.0).grouped(k), 1),
+        (lambda k: 3 * Cost.gaussian(k), -1),
+        (lambda k: 10 * Cost.discrete_laplace(k), -1),
+    ],
+    ids=["queries", "beside another", "training", "people", "noise", "integer noise"],
+)
+def test_the_best_whole_number_meets_the_target_and_its_neighbour_does_not(
+    make: Callable[[float], Cost], way: int
+) -> None:
+    found = calibrate(make, epsilon=1.0, delta=1e-6, integer=True)
+    assert type(found) is int
+    assert make(found).epsilon(1e-6) <= 1.0 < make(found + way).epsilon(1e-6)
+
+
+def test_a_whole_number_stays_between_its_limits() -> None:
+    def queries(k: float) -> Cost:
+        return k * Cost.gaussian(20.0)
+
+    assert calibrate(queries, epsilon=1.0, delta=1e-6, integer=True, low=3, high=10) == 10
+    assert calibrate(lambda s: Cost.gaussian(s), epsilon=1.0, delta=1e-6, integer=True, low=9) == 9
+    assert calibrate(lambda k: Cost.randomized_response(1.0, options=k), epsilon=1.0, delta=1e-6, integer=True, high=7)
+    with pytest.raises(CertificateError, match=r"smallest found is .* at x = 50"):
+        calibrate(queries, epsilon=1.0, delta=1e-6, integer=True, low=50)
+    with pytest.raises(InvalidArgument, match="low"):
+        calibrate(queries, epsilon=1.0, delta=1e-6, integer=True, low=0.5)
+    with pytest.raises(InvalidArgument, match="low <= high"):
+        calibrate(queries, epsilon=1.0, delta=1e-6, integer=True, low=5, high=4)
+    with pytest.raises(InvalidArgument, match="pass high="):
+        calibrate(lambda k: k * Cost.gaussian(1e9), epsilon=1.0, delta=1e-6, integer=True)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-9])
+def test_one_query_too_many_is_refused_with_what_it_costs(delta: float) -> None:
+    with pytest.raises(CertificateError, match="Allow a larger epsilon or delta"):
+        calibrate(lambda k: k * Cost.gaussian(0.1), epsilon=1.0, delta=delta, integer=True)
+
+
+def test_a_count_that_was_not_declared_says_how() -> None:
+    with pytest.raises(InvalidArgument, match="pass integer=True"):
+        calibrate(lambda k: k * Cost.gaussian(20.0), epsilon=1.0, delta=1e-6)
 
 
 def test_a_range_without_solution_is_refused() -> None:
@@ -143,8 +201,9 @@ def test_make_must_be_a_function(make: object, advice: str) -> None:
 
 @pytest.mark.parametrize("make", [lambda _: None, lambda x: x, lambda _: "cost"])
 def test_make_must_return_a_cost(make: Callable[[float], Cost]) -> None:
-    with pytest.raises(DiscreetError, match="must return a Cost"):
-        calibrate(make, epsilon=1.0, delta=1e-5)
+    for integer in (False, True):
+        with pytest.raises(DiscreetError, match=r"make\(1\) = .* must return a Cost"):
+            calibrate(make, epsilon=1.0, delta=1e-5, integer=integer)
 
 
 def test_an_error_of_make_is_passed_on() -> None:

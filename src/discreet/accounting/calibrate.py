@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from discreet.accounting.evaluate import delta_reading, epsilon_reading
-from discreet.arguments import nonnegative, positive, probability
+from discreet.accounting.evaluate import delta_reading
+from discreet.accounting.target import Target
+from discreet.accounting.whole import best_whole
+from discreet.arguments import count, nonnegative, positive, probability
 from discreet.errors import CertificateError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -26,24 +28,33 @@ def calibrate(
     delta: float,
     low: float | None = None,
     high: float | None = None,
+    integer: bool = False,
 ) -> float:
     """The best parameter x > 0 for which the certified epsilon of make(x) at `delta` is at most `epsilon`.
 
     The cost must change monotonically with x. If it falls (noise), the smallest such x is returned; if it grows (a
-    sampling rate, or a number of steps that `make` rounds down), the largest; to a relative 1e-9. The value returned
-    satisfies `make(x).epsilon(delta) <= epsilon`. `low` and `high` limit the search; without them it starts at 1 and
-    goes as far as needed.
+    sampling rate), the largest; to a relative 1e-9. The value returned satisfies `make(x).epsilon(delta) <= epsilon`.
+    `low` and `high` limit the search; without them it starts at 1 and goes as far as needed. With `integer=True` only
+    whole numbers x >= 1 are tried and the best of them is returned, an `int`: the parameter is a count.
 
     >>> from discreet.accounting import Cost
     >>> sigma = calibrate(lambda s: Cost.gaussian(s), epsilon=1.0, delta=1e-6)
     >>> round(sigma, 6), Cost.gaussian(sigma).epsilon(1e-6) <= 1.0
     (4.224679, True)
+    >>> calibrate(lambda steps: steps * Cost.gaussian(20.0), epsilon=1.0, delta=1e-6, integer=True)
+    22
     """
     if not callable(make):
         raise InvalidArgument(
             "make", make, "pass a function from a number to a Cost, such as lambda s: Cost.gaussian(s)"
         )
-    target = _Target(make, nonnegative("epsilon", epsilon), probability("delta", delta))
+    target = Target(make, nonnegative("epsilon", epsilon), probability("delta", delta))
+    if integer:
+        least = count("low", low, least=1) if low is not None else None
+        most = count("high", high, least=1) if high is not None else None
+        if least is not None and most is not None and least > most:
+            raise InvalidArgument("low, high", (low, high), "pass low <= high")
+        return best_whole(target, least, most)
     bottom = positive("low", low) if low is not None else None
     top = positive("high", high) if high is not None else None
     if bottom is not None and top is not None and bottom >= top:
@@ -55,40 +66,7 @@ def calibrate(
     return _settle(target, good, bad)
 
 
-class _Target:
-    """How far make(x) is above the target: ln(delta(epsilon) / delta), negative when it is met."""
-
-    def __init__(self, make: Callable[[float], Cost], epsilon: float, delta: float) -> None:
-        self.make, self.epsilon, self.delta = make, epsilon, delta
-
-    def cost(self, x: float) -> Cost:
-        from discreet.accounting.cost import Cost
-
-        cost = self.make(x)
-        if not isinstance(cost, Cost):
-            raise InvalidArgument("make", cost, "the function must return a Cost")
-        return cost
-
-    def excess(self, x: float) -> float:
-        cost = self.cost(x)
-        if self.delta == 0:
-            value = epsilon_reading(cost.parts, 0.0).upper
-            return math.inf if value == math.inf else value - self.epsilon
-        value = delta_reading(cost.parts, self.epsilon).upper
-        return math.log(value / self.delta) if value > 0 else -math.inf
-
-    def try_excess(self, x: float) -> float | None:
-        """None where the parameter itself is not allowed, or so extreme that nothing can be certified."""
-        try:
-            return self.excess(x)
-        except (InvalidArgument, CertificateError):
-            return None
-
-    def met(self, x: float) -> bool:
-        return epsilon_reading(self.cost(x).parts, self.delta).upper <= self.epsilon
-
-
-def _bracket(target: _Target, low: float | None, high: float | None) -> tuple[float, float | None]:
+def _bracket(target: Target, low: float | None, high: float | None) -> tuple[float, float | None]:
     """A parameter that meets the target and one that does not; None for the latter if the whole range meets it."""
     start = math.sqrt(low * high) if low is not None and high is not None else (low or high or 1.0)
     first = target.try_excess(start)
@@ -107,10 +85,15 @@ def _bracket(target: _Target, low: float | None, high: float | None) -> tuple[fl
             if limit is not None and (following - limit) * way >= 0:
                 following = limit
             here = None if following == x or not 1e-15 < following < 1e15 else target.try_excess(following)
-            if here is None:
-                if factor > 1.01 and following != x and 1e-15 < following < 1e15:
-                    factor = math.sqrt(factor)  # the edge of what is allowed: approach it
+            if here is None and following != x and 1e-15 < following < 1e15 and factor > 1.01:
+                # the edge of what is allowed, or of what can be certified: go there, or approach it
+                edge = x if target.allows(following) else _edge(target, x, following)
+                here = None if edge == x else target.try_excess(edge)
+                if here is None:
+                    factor = math.sqrt(factor)
                     continue
+                following = edge
+            if here is None:
                 break
             if (here <= 0) != (first <= 0):
                 return (following, x) if here <= 0 else (x, following)
@@ -122,17 +105,23 @@ def _bracket(target: _Target, low: float | None, high: float | None) -> tuple[fl
         ends[way] = x
     if first <= 0:
         # everything meets the target: the most useful end is the one that costs most
+        if target.cost(ends[-1]) == target.cost(ends[1]):
+            raise target.constant()
         costs = {way: (target.excess(x), delta_reading(target.cost(x).parts, 0.0).upper) for way, x in ends.items()}
         return (ends[-1] if costs[-1] >= costs[1] else ends[1]), None
-    raise CertificateError(
-        "this target",
-        limit=f"no parameter between {ends[-1]:.3g} and {ends[1]:.3g} with epsilon <= {target.epsilon:g} "
-        f"at delta = {target.delta:g}",
-        advice="Allow a larger epsilon or delta, fewer steps, or set low= and high= around the expected value.",
-    )
+    raise target.refusal(ends[-1], ends[1])
 
 
-def _ways(target: _Target, start: float, first: float) -> tuple[int, int]:
+def _edge(target: Target, inside: float, outside: float) -> float:
+    """The last x on the way from an allowed to a refused one that is allowed: 1 for a rate."""
+    while True:
+        middle = 0.5 * (inside + outside)
+        if middle in (inside, outside):
+            return inside
+        inside, outside = (middle, outside) if target.allows(middle) else (inside, middle)
+
+
+def _ways(target: Target, start: float, first: float) -> tuple[int, int]:
     """Which way to look first: where the excess moves towards changing its sign."""
     up, down = target.try_excess(start * 1.6), target.try_excess(start / 1.6)
     if up is None or down is None:
@@ -141,7 +130,7 @@ def _ways(target: _Target, start: float, first: float) -> tuple[int, int]:
     return (1, -1) if rises == (first <= 0) else (-1, 1)
 
 
-def _narrow(target: _Target, good: float, bad: float) -> float:
+def _narrow(target: Target, good: float, bad: float) -> float:
     """Illinois iteration on ln x, falling back to bisection where the excess is infinite."""
     a, b = math.log(good), math.log(bad)
     fa, fb = target.excess(good), target.excess(bad)
@@ -171,7 +160,7 @@ def _narrow(target: _Target, good: float, bad: float) -> float:
     return math.exp(a)
 
 
-def _settle(target: _Target, good: float, bad: float) -> float:
+def _settle(target: Target, good: float, bad: float) -> float:
     """Steps away from the failing side until the certified epsilon itself meets the target."""
     away = 1.0 if good > bad else -1.0
     step = 1e-14

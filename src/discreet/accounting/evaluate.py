@@ -74,7 +74,14 @@ def epsilon_reading(parts: Parts, delta: float, method: str = "auto") -> Reading
 def _read(parts: Parts, method: str, *, epsilon: float | None = None, delta: float | None = None) -> Reading:
     method = one_of("method", method, METHODS)
     with np.errstate(all="ignore"):  # whatever is not finite is caught in the bounds, never passed on
-        reading = _reading_of(parts, method, epsilon, delta)
+        try:
+            reading = _reading_of(parts, method, epsilon, delta)
+        except MemoryError:
+            raise CertificateError(
+                "this reading",
+                limit="a table of losses that does not fit into memory",
+                advice="Read it with method='renyi', or split very different mechanisms.",
+            ) from None
     if math.isnan(reading.lower) or math.isnan(reading.upper):
         raise CertificateError(
             "this reading", limit="a number that is not finite", advice="Please report it: see SECURITY.md."

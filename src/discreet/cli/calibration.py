@@ -73,11 +73,7 @@ def calibrate(
 
     make = _unknown_cost(mechanism=mechanism, rate=rate, steps=steps, expressions=cost, files=file, adjacency=adjacency)
     whole = _is_count(make)
-    if whole:
-        fractional = make
-        make = lambda x: fractional(math.floor(x))
-    found = solve(make, epsilon=epsilon, delta=delta, low=low, high=high)
-    value: float = math.floor(found) if whole else found
+    value = solve(make, epsilon=epsilon, delta=delta, low=low, high=high, integer=whole)
     total = make(value)
     result = read(total, delta=delta)
     if json:
