@@ -1,0 +1,180 @@
+"""Noise with exponential tails: geometric, discrete Laplace, rounded Laplace."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, overload
+
+import numpy as np
+
+from discreet.arguments import count
+from discreet.errors import InvalidArgument
+from discreet.noise.law import Digit, Geometric, Positive, RoundedLaplace, Sign, TwoSidedGeometric
+from discreet.noise.sampler import Sampler, Signed, Unsigned, checked_scale, drawn, signed
+from discreet.noise.table import Table
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from discreet.noise.generator import Generator
+    from discreet.noise.sampler import Scale, Size
+
+__all__ = ["discrete_laplace", "geometric", "rounded_laplace", "truncated_geometric"]
+
+LARGEST_SCALE: Final = 10**12
+TABLE_SCALE: Final = 1024  # up to here one table of 44 * scale thresholds holds all words
+DIGIT_BITS: Final = 12
+KEPT: Final = 16  # samplers kept per law
+
+
+@overload
+def discrete_laplace(scale: Scale, size: None = None, *, generator: Generator | None = None) -> int: ...
+@overload
+def discrete_laplace(scale: Scale, size: Size, *, generator: Generator | None = None) -> NDArray[np.int64]: ...
+def discrete_laplace(
+    scale: Scale, size: Size | None = None, *, generator: Generator | None = None
+) -> int | NDArray[np.int64]:
+    """Exact draws from the discrete Laplace (two-sided geometric) law: P(X = k) = tanh(1/2 scale) e^{-|k|/scale}.
+
+    The scale is taken at its exact value, also if it is a float, and is at most 10^12. One draw is a Python integer,
+    many are an int64 array (a draw beyond int64 has probability below e^{-9e6} and would be refused, not wrapped).
+    [Ghosh et al. 2012]
+    """
+    exact = checked_scale(scale, most=LARGEST_SCALE)
+    return drawn(lambda: _discrete_laplace(exact), size, generator)
+
+
+@overload
+def rounded_laplace(scale: Scale, size: None = None, *, generator: Generator | None = None) -> int: ...
+@overload
+def rounded_laplace(scale: Scale, size: Size, *, generator: Generator | None = None) -> NDArray[np.int64]: ...
+def rounded_laplace(
+    scale: Scale, size: Size | None = None, *, generator: Generator | None = None
+) -> int | NDArray[np.int64]:
+    """Exact draws of a continuous Laplace variable rounded to the nearest whole number.
+
+        P(X = 0) = 1 - e^{-1/(2 scale)},      P(X = ±k) = sinh(1/(2 scale)) e^{-k/scale}   for k >= 1.
+
+    Added to a whole number it is the continuous Laplace mechanism followed by rounding, so it costs what that one
+    costs. Arguments as for `discrete_laplace`.
+    """
+    exact = checked_scale(scale, most=LARGEST_SCALE)
+    return drawn(lambda: _rounded_laplace(exact), size, generator)
+
+
+@overload
+def geometric(scale: Scale, size: None = None, *, generator: Generator | None = None) -> int: ...
+@overload
+def geometric(scale: Scale, size: Size, *, generator: Generator | None = None) -> NDArray[np.int64]: ...
+def geometric(scale: Scale, size: Size | None = None, *, generator: Generator | None = None) -> int | NDArray[np.int64]:
+    """Exact draws from the one-sided geometric law: P(X = k) = (1 - e^{-1/scale}) e^{-k/scale} for k >= 0.
+
+    Arguments as for `discrete_laplace`.
+    """
+    exact = checked_scale(scale, most=LARGEST_SCALE)
+    return drawn(lambda: _geometric(exact), size, generator)
+
+
+@overload
+def truncated_geometric(scale: Scale, bound: int, size: None = None, *, generator: Generator | None = None) -> int: ...
+@overload
+def truncated_geometric(
+    scale: Scale, bound: int, size: Size, *, generator: Generator | None = None
+) -> NDArray[np.int64]: ...
+def truncated_geometric(
+    scale: Scale, bound: int, size: Size | None = None, *, generator: Generator | None = None
+) -> int | NDArray[np.int64]:
+    """Exact draws of discrete Laplace noise clamped to [-bound, bound].
+
+    The mass of all k >= bound sits at bound: P(X = ±bound) = e^{-bound/scale} / (1 + e^{-1/scale}), as in the truncated
+    geometric mechanism of [Ghosh et al. 2012]. That mechanism clamps the *answer*, value + noise, to the range of the
+    query, which costs nothing. Noise that is itself bounded is another thing: added to different values its ends
+    differ, so on its own it is never purely private; account for the mass beyond the bound as a failure probability.
+    """
+    exact = checked_scale(scale, most=LARGEST_SCALE)
+    most = count("bound", bound, least=1)
+    if most > np.iinfo(np.int64).max:
+        raise InvalidArgument("bound", bound, "pass a bound below 2^63, or use discrete_laplace")
+    draws = drawn(lambda: _discrete_laplace(exact), size, generator)
+    return max(-most, min(most, draws)) if isinstance(draws, int) else draws.clip(-most, most, out=draws)
+
+
+class Digits(Sampler):
+    """A geometric variable of any scale, digit by digit: the digits are independent, see `Digit`."""
+
+    def __init__(self, scale: Fraction) -> None:
+        shift = (-(-scale.numerator // (scale.denominator * TABLE_SCALE)) - 1).bit_length()
+        self.top = Table(Geometric((1 << shift) / scale))
+        self.shift = shift
+        self.digits: list[tuple[int, Table]] = []
+        for place in range(0, shift, DIGIT_BITS):
+            width = min(DIGIT_BITS, shift - place)
+            self.digits.append((place, Table(Digit((1 << place) / scale, width))))
+
+    def one(self, generator: Generator) -> int:
+        value = self.top.draw(generator.word(), generator) << self.shift
+        for place, table in self.digits:
+            value += table.draw(generator.word(), generator) << place
+        return value
+
+    def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
+        value = self.top.draws(generator.words(n), generator)
+        value <<= self.shift
+        for place, table in self.digits:
+            digit = table.draws(generator.words(n), generator)
+            digit <<= place
+            value += digit
+        return value
+
+
+class TwoSidedDigits(Sampler):
+    """Discrete Laplace of any scale from a geometric variable G and a biased sign: G or -1 - G, see `Sign`."""
+
+    def __init__(self, scale: Fraction) -> None:
+        self.magnitude = _geometric(scale)
+        self.sign = Table(Sign(1 / scale))
+
+    def one(self, generator: Generator) -> int:
+        return self.magnitude.one(generator) ^ -self.sign.draw(generator.word(), generator)
+
+    def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
+        value = self.magnitude.many(n, generator)
+        value ^= np.negative(self.sign.draws(generator.words(n), generator))
+        return value
+
+
+class RoundedDigits(Sampler):
+    """Rounded Laplace of any scale: zero with probability 1 - e^{-1/2 scale}, else ±(1 + G) with G geometric."""
+
+    def __init__(self, scale: Fraction) -> None:
+        self.magnitude = _geometric(scale)
+        self.positive = Table(Positive(1 / (2 * scale)))
+
+    def one(self, generator: Generator) -> int:
+        word = generator.word()
+        magnitude = (1 + self.magnitude.one(generator)) * self.positive.draw(word, generator)
+        return -magnitude if word & 1 else magnitude
+
+    def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
+        words = generator.words(n)
+        value = self.magnitude.many(n, generator)
+        value += 1
+        value *= self.positive.draws(words, generator)
+        return signed(value, words)
+
+
+@lru_cache(maxsize=KEPT)
+def _geometric(scale: Fraction) -> Sampler:
+    return Unsigned(Table(Geometric(1 / scale))) if scale <= TABLE_SCALE else Digits(scale)
+
+
+@lru_cache(maxsize=KEPT)
+def _discrete_laplace(scale: Fraction) -> Sampler:
+    return Signed(Table(TwoSidedGeometric(1 / scale))) if scale <= TABLE_SCALE else TwoSidedDigits(scale)
+
+
+@lru_cache(maxsize=KEPT)
+def _rounded_laplace(scale: Fraction) -> Sampler:
+    return Signed(Table(RoundedLaplace(1 / scale))) if scale <= TABLE_SCALE else RoundedDigits(scale)
