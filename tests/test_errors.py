@@ -85,6 +85,7 @@ def test_fields_hold_the_values_that_were_passed() -> None:
         "requested": 2.0,
         "remaining": 1.0,
         "unit": "rho",
+        "unbounded": "",
     }
     assert vars(MissingExtra("torch", "torch")) == {"package": "torch", "extra": "torch"}
 

@@ -85,9 +85,13 @@ class UnknownVersion(StorageError):
 
     def __init__(self, found: object, known: int) -> None:
         self.found, self.known = found, known
+        if isinstance(found, int) and not isinstance(found, bool) and found > known:
+            advice = "Upgrade discreet (pip install -U discreet) or write the description again with this release."
+        else:
+            advice = f'No release writes that: a version is a whole number without quotes, such as "version": {known}.'
         super().__init__(
             f"this description has format version {_shown(found)} and this release of discreet reads versions up to "
-            f"{known}. Upgrade discreet (pip install -U discreet) or write the description again with this release."
+            f"{known}. {advice}"
         )
 
     def __reduce__(self) -> tuple[type[UnknownVersion], tuple[object, int]]:
@@ -97,19 +101,27 @@ class UnknownVersion(StorageError):
 class BudgetExceeded(DiscreetError):
     """A filter or ledger refused a charge; nothing was computed and nothing was charged."""
 
-    def __init__(self, *, requested: float, remaining: float, unit: str) -> None:
-        self.requested, self.remaining, self.unit = requested, remaining, unit
-        super().__init__(
-            f"this release needs {unit} = {requested:.6g} and only {unit} = {remaining:.6g} is left; nothing was "
-            f"charged. Ask for a release that costs at most {remaining:.6g}, or stop here."
-        )
+    def __init__(self, *, requested: float, remaining: float, unit: str, unbounded: str = "") -> None:
+        self.requested, self.remaining, self.unit, self.unbounded = requested, remaining, unit, unbounded
+        if unbounded:
+            name = "pure epsilon" if unit == "epsilon" else unit
+            super().__init__(
+                f"{unbounded} has no finite {name}, so no budget in {name} can admit it; nothing was charged. Give the "
+                f"budget a delta, as in Budget(epsilon=..., delta=1e-6); what that does not admit as it is, it may admit "
+                f"as a box, Cost.approximate(cost.epsilon(delta), delta)."
+            )
+        else:
+            super().__init__(
+                f"this release needs {unit} = {requested:.6g} and only {unit} = {remaining:.6g} is left; nothing was "
+                f"charged. Ask for a release that costs at most {remaining:.6g}, or stop here."
+            )
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _budget_exceeded, (self.requested, self.remaining, self.unit)
+        return _budget_exceeded, (self.requested, self.remaining, self.unit, self.unbounded)
 
 
-def _budget_exceeded(requested: float, remaining: float, unit: str) -> BudgetExceeded:
-    return BudgetExceeded(requested=requested, remaining=remaining, unit=unit)
+def _budget_exceeded(requested: float, remaining: float, unit: str, unbounded: str) -> BudgetExceeded:
+    return BudgetExceeded(requested=requested, remaining=remaining, unit=unit, unbounded=unbounded)
 
 
 class MissingExtra(DiscreetError, ImportError):

@@ -306,14 +306,77 @@ def test_unreadable_descriptions_are_refused_with_advice() -> None:
         Filter.from_dict(good | {"version": 99})
     with pytest.raises(StorageError, match=r"discreet\.filter"):
         Filter.from_dict({"format": "something"})
-    with pytest.raises(StorageError, match="fields"):
+    with pytest.raises(StorageError, match="has the field 'more'"):
         Filter.from_dict(good | {"more": 1})
+    with pytest.raises(StorageError, match="a filter lacks the field 'spent'"):
+        Filter.from_dict({name: value for name, value in good.items() if name != "spent"})
     for budget in ({"epsilon": -1.0}, {"epsilon": 1.0, "rho": 1.0}, {"epsilom": 1.0}, 7, {"epsilon": 1.0, "shares": 3}):
         with pytest.raises(StorageError):
             Filter.from_dict(good | {"budget": budget})
     overspent = good | {"spent": Cost.pure(2.0).to_dict()}
-    with pytest.raises(StorageError, match="exceed the budget"):
+    with pytest.raises(
+        StorageError, match="exceed the budget: they need epsilon = 2 and epsilon = 1 is all"
+    ) as refused:
         Filter.from_dict(overspent)
+    assert "nothing was charged" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("shares", "advice"),
+    [
+        ({"gausian": 1}, "a key of shares = 'gausian'.*'leak', 'gaussian' and Rényi orders"),
+        ({0.5: 1}, r"a key of shares = 0\.5.*orders > 1"),
+        ({"leak": 0.7, "gaussian": 0.7}, r"add up to 1\.4; .* at most 1"),
+        (("leak",), "pass a mapping such as"),
+        (0.5, "pass a mapping such as"),
+        ({"leak": "half"}, r"shares\['leak'\] = 'half'"),
+    ],
+)
+def test_wrong_shares_are_refused_with_an_example(shares: object, advice: str) -> None:
+    with pytest.raises(InvalidArgument, match=advice):
+        Budget(epsilon=1.0, delta=1e-6, shares=shares)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match=r"this one has none: write Budget\(epsilon=1\.0, delta=1e-6, shares="):
+        Budget(rho=1.0, shares=shares)  # type: ignore[arg-type]
+
+
+def test_a_filter_comes_back_from_its_text() -> None:
+    guard = Filter(Budget(epsilon=1.0, delta=1e-6))
+    guard.charge(Cost.gaussian(20.0))
+    assert Filter.from_json(guard.to_json()).to_dict() == guard.to_dict()
+    for text, advice in (
+        ("{", r"Filter\.to_json\(\) wrote"),
+        ("[]", "an object, not a list"),
+        (Cost.zero().to_json(), "filter"),
+    ):
+        with pytest.raises(StorageError, match=advice):
+            Filter.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("budget", "cost", "advice"),
+    [
+        (
+            Budget(epsilon=1.0),
+            Cost.gaussian(5.0),
+            r"gaussian\(noise_multiplier=5\) has no finite pure epsilon.*budget a delta",
+        ),
+        (
+            Budget(epsilon=1.0),
+            Cost.pure(0.1) + Cost.concentrated(0.1),
+            r"concentrated\(rho=0\.1\) has no finite pure epsilon",
+        ),
+        (Budget(rho=1.0), Cost.approximate(0.1, 1e-9), r"has no finite rho.*Budget\(epsilon=\.\.\., delta=1e-6\)"),
+        (Budget(mu=1.0), Cost.concentrated(0.1), "has no finite mu"),
+        (Budget(renyi={8.0: 1.0}), Cost.approximate(0.1, 1e-9), "has no finite Rényi divergence of order 8"),
+    ],
+)
+def test_a_release_that_no_such_budget_admits_is_told_so(budget: Budget, cost: Cost, advice: str) -> None:
+    guard = Filter(budget)
+    with pytest.raises(BudgetExceeded, match=advice) as refused:
+        guard.charge(cost)
+    assert refused.value.requested == math.inf
+    assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)
+    assert guard.spent == Cost.zero()
 
 
 @pytest.mark.parametrize(

@@ -151,3 +151,6 @@ def test_bad_input_is_refused() -> None:
             Odometer.from_dict(good | bad)
     with pytest.raises(StorageError):
         Odometer.from_dict({"format": "discreet.filter", "version": 1})
+    assert Odometer.from_json(meter.to_json()).to_dict() == good
+    with pytest.raises(StorageError, match=r"Odometer\.to_json"):
+        Odometer.from_json("no text of ours")

@@ -110,12 +110,45 @@ def without(description: dict[str, Any], field: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", [2, 99, 0, -1, 1.5, "1", None, True])
-def test_an_unknown_version_is_refused_with_advice(version: object) -> None:
-    with pytest.raises(UnknownVersion, match="Upgrade discreet") as refused:
+def test_an_unknown_version_is_refused_with_fitting_advice(version: object) -> None:
+    later = version in (2, 99)
+    with pytest.raises(UnknownVersion, match="Upgrade discreet" if later else "whole number without quotes") as refused:
         Cost.from_dict(described(GAUSSIAN, version=version))
     assert refused.value.found == version
     assert refused.value.known == 1
     assert repr(version) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        (described({"kind": "gauss"}), "unknown kind 'gauss'"),
+        (described({"count": 3}), "a part lacks the field 'kind'"),
+        (described({"kind": "gaussian", "noise_multiplier": 1.0}), "a 'gaussian' entry lacks the field 'count'"),
+        (
+            described({"kind": "gaussian", "count": 1}),
+            "lacks the field 'noise_multiplier'; it needs 'noise_multiplier'",
+        ),
+        (
+            described({"kind": "gaussian", "count": 1, "noise_multipler": 1.0}),
+            r"lacks the field 'noise_multiplier' and has .* which nobody knows \(did you mean 'noise_multiplier'\?\)",
+        ),
+        (described({"kind": "sampled", "count": 1, "rate": 0.5}), "a 'sampled' entry lacks the field 'base'"),
+        (described({"kind": "renyi", "count": 1}), "a 'renyi' entry lacks the field 'curve'"),
+        (without(described(GAUSSIAN), "version"), "lacks the field 'version'"),
+        (without(described(GAUSSIAN), "parts"), "lacks the field 'parts'"),
+        (without(described(GAUSSIAN), "adjacency"), "lacks the field 'adjacency'"),
+        (described(GAUSSIAN, adjacensy="x"), "has the field 'adjacensy', which nobody knows"),
+        (
+            described(GAUSSIAN, format="discreet.filter"),
+            "has 'format': 'discreet.filter' where 'discreet.cost' is needed",
+        ),
+        ([], "not the description of a cost but a list"),
+    ],
+)
+def test_what_is_missing_is_called_missing_and_what_is_unknown_unknown(description: Any, message: str) -> None:
+    with pytest.raises(StorageError, match=message):
+        Cost.from_dict(description)
 
 
 MALFORMED: dict[str, object] = {

@@ -49,6 +49,8 @@ _ORDERS_PER_OCTAVE = 8
 _SIDE_ORDERS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # octaves of order - 1 away from the main order, on both sides
 _QUARTER = 0.25
 
+_EXAMPLE = '{"leak": 0.1, "gaussian": 0.4, 16.0: 0.5}'
+
 Shares = tuple[tuple[str | float, float], ...]
 
 
@@ -111,7 +113,12 @@ class Budget:
         object.__setattr__(self, "delta", delta)
         if self.shares is not None:
             if delta == 0:
-                raise InvalidArgument("shares", self.shares, "shares divide delta; pass a delta > 0 with them")
+                raise InvalidArgument(
+                    "shares",
+                    self.shares,
+                    "shares divide the delta of a budget, and this one has none: write "
+                    "Budget(epsilon=1.0, delta=1e-6, shares={...}), or leave them out",
+                )
             object.__setattr__(self, "shares", checked_shares(self.shares))
 
     @property
@@ -234,14 +241,21 @@ def _order(argument: str, value: object) -> float:
 def checked_shares(given: object) -> Shares:
     """The shares of delta as rows, if they are known names or orders > 1 and add up to at most 1."""
     rows = tuple(given.items()) if isinstance(given, Mapping) else given
-    if not isinstance(rows, tuple) or not rows:
-        raise InvalidArgument("shares", given, 'pass a mapping such as {"leak": 0.1, "gaussian": 0.4, 16.0: 0.5}')
+    if not isinstance(rows, tuple) or not rows or not all(isinstance(row, tuple) and len(row) == 2 for row in rows):
+        raise InvalidArgument("shares", given, f"pass a mapping such as {_EXAMPLE}")
     checked: dict[str | float, float] = {}
     for name, share in rows:
-        key = one_of("shares", name, ("leak", "gaussian")) if isinstance(name, str) else _order("shares", name)
+        try:
+            key = one_of("shares", name, ("leak", "gaussian")) if isinstance(name, str) else _order("shares", name)
+        except InvalidArgument as error:
+            advice = f"the keys are 'leak', 'gaussian' and Rényi orders > 1, as in {_EXAMPLE}"
+            raise InvalidArgument("a key of shares", name, advice) from error
         checked[key] = positive(f"shares[{name!r}]", share)
-    if sum((_fraction(share) for share in checked.values()), Fraction(0)) > 1:
-        raise InvalidArgument("shares", dict(rows), "the shares of delta must add up to at most 1")
+    total = sum((_fraction(share) for share in checked.values()), Fraction(0))
+    if total > 1:
+        raise InvalidArgument(
+            "shares", dict(rows), f"they add up to {float(total):.6g}; parts of one delta add up to at most 1"
+        )
     return tuple(checked.items())
 
 

@@ -16,11 +16,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from discreet.accounting import storing
 from discreet.accounting.budget import Budget, Limit
 from discreet.accounting.charges import INFINITE, Exact, decimal, floor_decimal, floor_root, up, up_root
 from discreet.accounting.cost import Cost
 from discreet.accounting.odometer import Odometer
-from discreet.accounting.register import VERSION, Register, stored_fields
+from discreet.accounting.register import Register
 from discreet.errors import BudgetExceeded, InvalidArgument, StorageError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Filter:
         amounts = self._register.amounts(cost)  # the slow part, outside the lock
         with self._register.lock:
             if not self._fits(self._after(amounts)):
-                raise self._refusal(amounts)
+                raise self._refusal(cost, amounts)
             self._register.add(cost, amounts)
 
     @property
@@ -115,7 +116,7 @@ class Filter:
         """A lossless, versioned description made of JSON values: the budget and the costs spent."""
         return {
             "format": "discreet.filter",
-            "version": VERSION,
+            "version": storing.VERSION,
             "budget": self._budget.to_dict(),
             "spent": self.spent.to_dict(),
         }
@@ -123,8 +124,17 @@ class Filter:
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Filter:
         """The filter that `to_dict` described; what was spent is counted again, by today's leaves."""
-        fields = stored_fields(description, "discreet.filter", {"budget", "spent"})
+        fields = storing.checked_fields(description, "filter", ["budget", "spent"])
         return cls._restored(Budget.from_dict(fields["budget"]), Cost.from_dict(fields["spent"]))
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return storing.to_json(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Filter:
+        """The filter that `to_json` wrote."""
+        return cls.from_dict(storing.from_json(text, "filter"))
 
     @classmethod
     def _restored(cls, budget: Budget, spent: Cost) -> Filter:
@@ -133,8 +143,10 @@ class Filter:
             guard.charge(spent)
         except BudgetExceeded as error:
             raise StorageError(
-                f"the costs that were spent exceed the budget: {error} If a newer release finds them larger than the "
-                "one that admitted them, the old budget was not kept; state a larger one and charge them to it."
+                f"the costs that were spent exceed the budget: they need {error.unit} = {error.requested:.6g} and "
+                f"{error.unit} = {error.remaining:.6g} is all there is. Either the description was changed by hand, or "
+                "this release finds the costs larger than the one that admitted them, and the old budget was not kept. "
+                "State a larger budget and charge the costs to it."
             ) from error
         return guard
 
@@ -154,7 +166,7 @@ class Filter:
         rest = zip(self._alternatives, totals[count:], strict=True)
         return not self._alternatives or any(limit.holds(total) for limit, total in rest)
 
-    def _refusal(self, amounts: tuple[Exact, ...]) -> BudgetExceeded:
+    def _refusal(self, cost: Cost, amounts: tuple[Exact, ...]) -> BudgetExceeded:
         """Names the limit that is in the way; of several alternatives the one that comes closest."""
         rows = list(zip(self._required + self._alternatives, self._register.totals, amounts, strict=True))
         required, alternatives = rows[: len(self._required)], rows[len(self._required) :]
@@ -166,9 +178,12 @@ class Filter:
         pick = max if broken else min
         _, limit, total, amount = pick(overshoot, key=lambda row: row[0])
         left = limit.most - total
+        endless = (leaf.describe() for leaf, _ in cost.parts if limit.quantity.of(((leaf, 1),)) == INFINITE)
+        culprit = next(endless, "")
         if limit.quantity.kind == "mu2":
-            return BudgetExceeded(requested=up_root(amount), remaining=floor_root(left), unit="mu")
-        return BudgetExceeded(requested=up(amount), remaining=floor_decimal(left), unit=limit.quantity.unit)
+            return BudgetExceeded(requested=up_root(amount), remaining=floor_root(left), unit="mu", unbounded=culprit)
+        unit = limit.quantity.unit
+        return BudgetExceeded(requested=up(amount), remaining=floor_decimal(left), unit=unit, unbounded=culprit)
 
     def _remaining_epsilon(self, totals: tuple[Exact, ...]) -> float:
         """The largest epsilon of a pure release that some alternative has room for."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from discreet.accounting import renyi
+from discreet.accounting import renyi, storing
 from discreet.accounting.budget import Shares, checked_shares
 from discreet.accounting.charges import INFINITE, Quantity, decimal, finite, up, up_root
 from discreet.accounting.classic import ceiling
 from discreet.accounting.cost import ADJACENCIES, Cost
-from discreet.accounting.register import VERSION, Register, stored_fields
+from discreet.accounting.register import Register
 from discreet.arguments import nonnegative, one_of
 from discreet.errors import InvalidArgument, StorageError
 
@@ -66,7 +66,9 @@ class Odometer:
         if self._delta >= 1:
             raise InvalidArgument("delta", delta, "pass a number below 1")
         if shares is not None and self._delta == 0:
-            raise InvalidArgument("shares", shares, "shares divide delta; pass a delta > 0 with them")
+            raise InvalidArgument(
+                "shares", shares, "shares divide delta, and there is none: pass a delta > 0 with them"
+            )
         self._shares = _ODOMETER_SHARES if shares is None else checked_shares(shares)
         if any(name == "gaussian" for name, _ in self._shares):
             raise InvalidArgument("shares", shares, "an odometer divides delta among 'leak' and Rényi orders only")
@@ -133,7 +135,7 @@ class Odometer:
         """A lossless, versioned description made of JSON values."""
         return {
             "format": "discreet.odometer",
-            "version": VERSION,
+            "version": storing.VERSION,
             "delta": self._delta,
             "shares": [list(row) for row in self._shares] if self._delta > 0 else [],
             "spent": self.spent.to_dict(),
@@ -142,7 +144,7 @@ class Odometer:
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Odometer:
         """The odometer that `to_dict` described."""
-        fields = stored_fields(description, "discreet.odometer", {"delta", "shares", "spent"})
+        fields = storing.checked_fields(description, "odometer", ["delta", "shares", "spent"])
         try:
             shares = {row[0]: row[1] for row in fields["shares"]} or None
             meter = cls(delta=fields["delta"], shares=shares, adjacency=Cost.from_dict(fields["spent"]).adjacency)
@@ -150,6 +152,15 @@ class Odometer:
             raise StorageError(f"the description of an odometer is malformed: {error}") from error
         meter.charge(Cost.from_dict(fields["spent"]))
         return meter
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return storing.to_json(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Odometer:
+        """The odometer that `to_json` wrote."""
+        return cls.from_dict(storing.from_json(text, "odometer"))
 
     def __reduce__(self) -> tuple[object, ...]:
         return Odometer.from_dict, (self.to_dict(),)

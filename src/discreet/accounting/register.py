@@ -1,22 +1,19 @@
-"""The books of a filter or an odometer: what was spent, with exact running totals, and how they are stored."""
+"""The books of a filter or an odometer: what was spent, with exact running totals."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet.accounting.cost import Cost
-from discreet.errors import AdjacencyMismatch, InvalidArgument, StorageError, UnknownVersion
+from discreet.errors import AdjacencyMismatch, InvalidArgument
 
 if TYPE_CHECKING:
     from discreet.accounting.charges import Exact, Quantity
     from discreet.accounting.leaves.leaf import Leaf
 
-__all__ = ["VERSION", "Register", "stored_fields"]
-
-VERSION = 1
+__all__ = ["Register"]
 
 
 class Register:
@@ -45,16 +42,3 @@ class Register:
     def spent(self) -> Cost:
         """The sum of all costs booked."""
         return Cost(tuple(self.parts.items()), self.adjacency)
-
-
-def stored_fields(description: object, kind: str, names: set[str]) -> Mapping[str, Any]:
-    """The fields of a stored description, after checking its format, version and names."""
-    if not isinstance(description, Mapping) or description.get("format") != kind:
-        raise StorageError(f"this is not what to_dict() wrote: it needs 'format': '{kind}'.")
-    version = description.get("version")
-    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= VERSION:
-        raise UnknownVersion(version, VERSION)
-    if set(description) != names | {"format", "version"}:
-        found = sorted(map(str, set(description) - {"format", "version"}))
-        raise StorageError(f"a '{kind}' needs the fields {sorted(names)} and has {found}.")
-    return description

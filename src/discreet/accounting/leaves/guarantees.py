@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from discreet.accounting.leaves.choices import response_pair
-from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, decimal, finite_epsilon, rounded_up
+from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, check_fields, decimal, finite_epsilon, rounded_up
 from discreet.accounting.pairs.gaussian import GaussianPair
 from discreet.arguments import nonnegative, positive, probability, real
-from discreet.errors import InvalidArgument
+from discreet.errors import InvalidArgument, StorageError
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Pair
@@ -179,9 +179,10 @@ class RenyiCurve(Leaf):
 
     @classmethod
     def from_fields(cls, values: dict[str, Any]) -> Leaf:
-        curve = values.get("curve") if set(values) == {"curve"} else None
+        check_fields("a 'renyi' entry", values, ["curve"])
+        curve = values["curve"]
         if not isinstance(curve, list) or not all(isinstance(row, list) and len(row) == 2 for row in curve):
-            return super().from_fields({"malformed": True})
+            raise StorageError("the field 'curve' of a 'renyi' entry must be a list of [order, value] pairs.")
         return cls(tuple((row[0], row[1]) for row in curve))
 
     def describe(self) -> str:

@@ -14,9 +14,20 @@ from discreet.arguments import positive
 from discreet.errors import InvalidArgument, StorageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from discreet.accounting.pair import Direction, Pair
 
-__all__ = ["LARGEST_EPSILON", "Leaf", "decimal", "finite_epsilon", "leaf_from_fields", "rdp_of", "rounded_up"]
+__all__ = [
+    "LARGEST_EPSILON",
+    "Leaf",
+    "check_fields",
+    "decimal",
+    "finite_epsilon",
+    "leaf_from_fields",
+    "rdp_of",
+    "rounded_up",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,12 +105,7 @@ class Leaf(ABC):
     @classmethod
     def from_fields(cls, values: dict[str, Any]) -> Leaf:
         """The leaf with these arguments."""
-        known = {field.name for field in dataclasses.fields(cls)}
-        if set(values) != known:
-            raise StorageError(
-                f"a '{cls.kind}' entry needs the fields {sorted(known)} and has {sorted(values)}. "
-                "Write the description again with Cost.to_dict()."
-            )
+        check_fields(f"a '{cls.kind}' entry", values, [field.name for field in dataclasses.fields(cls)])
         return cls(**values)
 
     def describe(self) -> str:
@@ -156,9 +162,33 @@ def _short(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+def check_fields(what: str, values: Mapping[str, Any], needed: Sequence[str]) -> None:
+    """Refuses a stored object that lacks a field or has one too many, naming it and the closest known one."""
+    missing = [name for name in needed if name not in values]
+    unknown = [name for name in values if name not in needed]
+    if not (missing or unknown):
+        return
+    problems = []
+    if missing:
+        problems.append(f"lacks {_fields(missing)}")
+    if unknown:
+        import difflib
+
+        close = difflib.get_close_matches(str(unknown[0]), missing or needed, n=1)
+        hint = f" (did you mean '{close[0]}'?)" if close else ""
+        problems.append(f"has {_fields(unknown)}, which nobody knows{hint}")
+    raise StorageError(f"{what} {' and '.join(problems)}; it needs {', '.join(map(repr, needed))} and nothing else.")
+
+
+def _fields(names: Sequence[object]) -> str:
+    return f"the field{'s' if len(names) > 1 else ''} {', '.join(map(repr, names))}"
+
+
 def leaf_from_fields(kind: object, values: dict[str, Any]) -> Leaf:
     """The leaf of this kind; unknown kinds are refused with the list of known ones."""
     known = Leaf.registry.get(kind) if isinstance(kind, str) else None
+    if kind is None:
+        raise StorageError(f"a part lacks the field 'kind'; known kinds are {', '.join(sorted(Leaf.registry))}.")
     if known is None:
         raise StorageError(
             f"the description holds a part of unknown kind {kind!r}; known are {', '.join(sorted(Leaf.registry))}. "

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from discreet.accounting.leaves.leaf import Leaf, leaf_from_fields
+from discreet.accounting.leaves.leaf import Leaf, check_fields, leaf_from_fields
 from discreet.arguments import unit_fraction
 from discreet.errors import InvalidArgument, StorageError
 
@@ -67,9 +67,10 @@ class Sampled(Leaf):
 
     @classmethod
     def from_fields(cls, values: dict[str, Any]) -> Leaf:
-        base = values.get("base")
-        if set(values) != {"base", "rate"} or not isinstance(base, dict):
-            raise StorageError("a 'sampled' entry needs the fields 'base' (a part) and 'rate'.")
+        check_fields("a 'sampled' entry", values, ["base", "rate"])
+        base = values["base"]
+        if not isinstance(base, dict):
+            raise StorageError("the field 'base' of a 'sampled' entry must be a part: an object with a 'kind'.")
         inner = dict(base)
         return cls(leaf_from_fields(inner.pop("kind", None), inner), values["rate"])
 
