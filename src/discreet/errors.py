@@ -107,7 +107,7 @@ class BudgetExceeded(DiscreetError):
             name = "pure epsilon" if unit == "epsilon" else unit
             super().__init__(
                 f"{unbounded} has no finite {name}, so no budget in {name} can admit it; nothing was charged. Give the "
-                f"budget a delta, as in Budget(epsilon=..., delta=1e-6); what that does not admit as it is, it may admit "
+                f"budget a delta, as in Budget(epsilon=..., delta=1e-6); what it does not admit as it is may fit "
                 f"as a box, Cost.approximate(cost.epsilon(delta), delta)."
             )
         else:

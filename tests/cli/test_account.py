@@ -245,3 +245,53 @@ def test_accountants_refused_for_the_same_reason_share_a_line_and_are_named_as_a
     refused = {row["asked"]: row["error"]["message"] for row in rows if "error" in row}
     assert all(f"method = '{name}'" in message for name, message in refused.items())
     assert set(refused) == {"classic", "advanced"}
+
+
+def test_epochs_batch_and_records_give_rate_and_steps() -> None:
+    command = "account epsilon --gaussian 1.1 --epochs 60 --batch 256 --records 60000 --delta 1e-5"
+    shown = good_json(command)
+    cost = 14_063 * Cost.gaussian(1.1).sampled(256 / 60_000)
+    assert Cost.from_dict(shown["cost"]) == cost
+    assert shown["derived"]["rate"] == 256 / 60_000
+    assert shown["derived"]["steps"] == 14_063
+    result = call(*command.split())
+    assert result.exit_code == 0
+    assert "rate = 256/60000 = 0.00426667" in result.stderr
+    assert "steps = 60 * 60000/256 = 14063, rounded up from 14062.5" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "account epsilon --gaussian 2 --delta 1e-5",
+        "account delta --gaussian 2 --epsilon 1",
+        "account summary --gaussian 2 --delta 1e-5",
+        "account compare --gaussian 2 --delta 1e-5 --method auto",
+        "account calibrate --mechanism gaussian --epsilon 1 --delta 1e-5",
+    ],
+)
+def test_every_command_derives_the_same_schedule(command: str) -> None:
+    by_epochs = good_json(f"{command} --epochs 2 --batch 100 --records 1000")
+    assert (by_epochs["derived"]["rate"], by_epochs["derived"]["steps"]) == (0.1, 20)
+    by_steps = good_json(f"{command} --steps 20 --rate 0.1")
+    assert "derived" not in by_steps
+    described = (by_epochs.get("rows", [by_epochs])[0], by_steps.get("rows", [by_steps])[0])
+    assert described[0].get("cost") == described[1].get("cost")
+    half = good_json(f"{command} --steps 20 --batch 100 --records 1000")
+    assert (half["derived"]["rate"], half["derived"]["steps"]) == (0.1, 20)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ("--epochs 0 --batch 1 --records 9", "epochs = 0"),
+        ("--epochs 1 --batch 10 --records 9", "batch = 10"),
+        ("--epochs 1 --batch -1 --records 9", "batch = -1"),
+        ("--epochs 1 --batch 1 --records nan", "records = nan"),
+        ("--epochs inf --batch 1 --records 9", "epochs = inf"),
+    ],
+)
+def test_a_schedule_that_makes_no_sense_is_refused(options: str, named: str) -> None:
+    result = call(*f"account epsilon --gaussian 2 --delta 1e-5 {options}".split())
+    assert result.exit_code == 1
+    assert named in result.stderr

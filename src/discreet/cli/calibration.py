@@ -11,8 +11,22 @@ import typer
 from discreet.cli.costs import one_mechanism, refuse_strays, stored
 from discreet.cli.expression import CONSTRUCTORS, Expression
 from discreet.cli.number import above, below, number
-from discreet.cli.options import Adjacency, Costs, Delta, Epsilon, Files, Json, Rate, Steps, choice
+from discreet.cli.options import (
+    Adjacency,
+    Batch,
+    Costs,
+    Delta,
+    Epochs,
+    Epsilon,
+    Files,
+    Json,
+    Rate,
+    Records,
+    Steps,
+    choice,
+)
 from discreet.cli.reading import bracket, described, read
+from discreet.cli.schedule import Schedule
 from discreet.cli.show import as_json, facts
 from discreet.cli.usage import WrongUsage
 from discreet.errors import InvalidArgument
@@ -57,6 +71,9 @@ def calibrate(
     mechanism: Mechanism = None,
     rate: Rate = None,
     steps: Steps = None,
+    epochs: Epochs = None,
+    batch: Batch = None,
+    records: Records = None,
     cost: UnknownCosts = None,
     file: Files = None,
     adjacency: Adjacency = "add-remove",
@@ -71,11 +88,13 @@ def calibrate(
     """
     from discreet.accounting.calibrate import calibrate as solve
 
-    make = _unknown_cost(mechanism=mechanism, rate=rate, steps=steps, expressions=cost, files=file, adjacency=adjacency)
+    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records)
+    make = _unknown_cost(mechanism=mechanism, schedule=schedule, expressions=cost, files=file, adjacency=adjacency)
     whole = _is_count(make)
     value = solve(make, epsilon=epsilon, delta=delta, low=low, high=high, integer=whole)
     total = make(value)
     result = read(total, delta=delta)
+    schedule.announce(json=json)
     if json:
         as_json(
             {
@@ -85,6 +104,7 @@ def calibrate(
                 "epsilon": result.upper,
                 "delta": float(delta),
                 **result.fields(),
+                **schedule.fields(),
                 "adjacency": total.adjacency,
                 "description": described(total),
                 "cost": total.to_dict(),
@@ -125,8 +145,7 @@ def _is_count(make: Callable[[float], Cost]) -> bool:
 def _unknown_cost(
     *,
     mechanism: str | None,
-    rate: float | None,
-    steps: float | None,
+    schedule: Schedule,
     expressions: Costs,
     files: Files,
     adjacency: str,
@@ -136,9 +155,9 @@ def _unknown_cost(
     known = [stored(name) for name in files or ()]
     shorthand = None
     if mechanism is not None:
-        shorthand = one_mechanism(mechanism, rate, steps, adjacency)
+        shorthand = one_mechanism(mechanism, schedule, adjacency)
     else:
-        refuse_strays(rate, steps)
+        refuse_strays(schedule)
     if not (shorthand or any(text.has_unknown for text in texts)):
         raise WrongUsage(
             'nothing to solve for: give --mechanism, or a --cost with x for the number wanted, as in "laplace(x)"'

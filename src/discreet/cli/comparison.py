@@ -12,16 +12,20 @@ from discreet.cli.number import above, below, number
 from discreet.cli.options import (
     METHODS,
     Adjacency,
+    Batch,
     Costs,
+    Epochs,
     Files,
     GaussianNoise,
     Json,
     LaplaceNoise,
     Rate,
+    Records,
     Steps,
     choice,
 )
 from discreet.cli.reading import Result, described, read, width
+from discreet.cli.schedule import Schedule
 from discreet.cli.show import as_json, table
 from discreet.cli.usage import WrongUsage
 from discreet.errors import CertificateError, DiscreetError, InvalidArgument
@@ -92,6 +96,9 @@ def compare(
     laplace: LaplaceNoise = None,
     rate: Rate = None,
     steps: Steps = None,
+    epochs: Epochs = None,
+    batch: Batch = None,
+    records: Records = None,
     cost: Costs = None,
     file: Files = None,
     adjacency: Adjacency = "add-remove",
@@ -106,14 +113,17 @@ def compare(
     if (delta is None) == (epsilon is None):
         raise WrongUsage("give one of --delta and --epsilon")
     quantity, given, value = ("epsilon", "delta", delta) if epsilon is None else ("delta", "epsilon", epsilon)
-    named = Selection(gaussian, laplace, rate, steps, cost, file, adjacency).each()
+    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records)
+    named = Selection(gaussian, laplace, schedule, cost, file, adjacency).each()
     choice(*METHODS)(method)
     methods = method or (ACCOUNTANTS if len(named) == 1 else ("auto",))
     rows = [_row(each, name, delta, epsilon) for each in named for name in methods]
+    schedule.announce(json=json)
     refused = [row for row in rows if isinstance(row.outcome, DiscreetError)]
     if json:
         found = [row.fields() for row in rows]
-        as_json({"command": "account compare", "quantity": quantity, given: float(value or 0), "rows": found})
+        head = {"command": "account compare", "quantity": quantity, given: float(value or 0)}
+        as_json({**head, "rows": found, **schedule.fields()})
     else:
         header = ["cost", "method", f"{quantity} >=", f"{quantity} <=", "width", "ms"]
         table(header, [row.cells() for row in rows], right=(2, 3, 4, 5))

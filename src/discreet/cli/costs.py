@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.cli.expression import Expression
+from discreet.cli.schedule import Schedule
 from discreet.cli.usage import WrongUsage
 from discreet.errors import InvalidArgument, StorageError
 
@@ -33,8 +34,7 @@ class Selection:
 
     gaussian: float | None
     laplace: float | None
-    rate: float | None
-    steps: float | None
+    schedule: Schedule
     expressions: list[str] | None
     files: list[str] | None
     adjacency: str
@@ -61,26 +61,30 @@ class Selection:
         if len(given) > 1:
             raise WrongUsage('give one of --gaussian and --laplace, or --cost "gaussian(...) + laplace(...)"')
         if not given:
-            refuse_strays(self.rate, self.steps)
+            refuse_strays(self.schedule)
             return []
         [(name, value)] = given
-        cost = one_mechanism(name, self.rate, self.steps, self.adjacency)(value)
-        text = f"{name}({value:g})" if self.rate is None else f"{name}({value:g}).sampled({self.rate:g})"
-        return [Named(text if self.steps is None else f"{self.steps} * {text}", cost)]
+        rate, steps = self.schedule.rate, self.schedule.steps
+        cost = one_mechanism(name, self.schedule, self.adjacency)(value)
+        text = f"{name}({value:g})" if rate is None else f"{name}({value:g}).sampled({rate:g})"
+        return [Named(text if steps is None else f"{steps} * {text}", cost)]
 
 
-def refuse_strays(rate: float | None, steps: float | None) -> None:
+def refuse_strays(schedule: Schedule) -> None:
     """`--rate` and `--steps` mean nothing without the mechanism that they are about."""
-    if rate is not None or steps is not None:
+    if schedule.is_given:
         raise WrongUsage(
-            "--rate and --steps belong to one mechanism (--gaussian, --laplace or --mechanism); "
+            "--rate and --steps (or --epochs, --batch, --records) belong to one mechanism (--gaussian, --laplace or "
+            "--mechanism); "
             "in a --cost write 14000 * gaussian(1.1).sampled(256/60000)"
         )
 
 
-def one_mechanism(name: str, rate: float | None, steps: float | None, adjacency: str) -> Callable[[float], Cost]:
+def one_mechanism(name: str, schedule: Schedule, adjacency: str) -> Callable[[float], Cost]:
     """The cost of one mechanism, sampled and repeated, as a function of its parameter."""
     from discreet.accounting import Cost
+
+    rate, steps = schedule.rate, schedule.steps
 
     def make(parameter: float) -> Cost:
         cost: Cost = getattr(Cost, name)(parameter, adjacency=adjacency)

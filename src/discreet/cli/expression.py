@@ -1,6 +1,6 @@
 """Costs written as text: `14000 * gaussian(1.1).sampled(256/60000) + laplace(2)`.
 
-The language is a handful of Python: numbers with + - * /, the constructors of `Cost` by name, `.sampled(...)`,
+The language is a handful of Python: numbers with + - * / **, the constructors of `Cost` by name, `.sampled(...)`,
 `.grouped(...)` and `.with_adjacency(...)`, sums of costs, and a whole number times a cost. The text is parsed, never
 evaluated by Python: whatever is not on this list is refused, with a pointer to the place.
 """
@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,11 +51,24 @@ UNKNOWN = "x"
 
 _LONGEST = 20_000
 _SHOWN, _LEFT = 100, 40  # how much of a long expression is shown, and how much of it before the place
+
+
+def _power(base: float, exponent: float) -> float:
+    """base**exponent, whole where both are, and never longer than a float reaches."""
+    if abs(float(base)) ** float(exponent) == math.inf:
+        raise OverflowError
+    power = base**exponent
+    if not isinstance(power, int | float):
+        raise ArithmeticError("not real")
+    return power
+
+
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
     ast.Mult: lambda a, b: a * b,
     ast.Div: lambda a, b: a / b,
+    ast.Pow: _power,
 }
 
 
@@ -148,7 +162,9 @@ class _Evaluation:
             case ast.Attribute(attr=name):
                 raise self._refusal(node, f".{name} needs its arguments in parentheses")
             case _:
-                raise self._refusal(node, "only numbers, mechanisms, + - * / and .sampled(), .grouped() are understood")
+                raise self._refusal(
+                    node, "only numbers, mechanisms, + - * / ** and .sampled(), .grouped() are understood"
+                )
 
     def _number(self, node: ast.expr) -> float:
         value = self._value(node)
@@ -160,8 +176,10 @@ class _Evaluation:
         from discreet.accounting import Cost
 
         compute = _ARITHMETIC.get(type(operator))
+        if isinstance(operator, ast.BitXor):
+            raise self._refusal(node, "^ is not a power here; write 10**9 or 1e9")
         if compute is None:
-            raise self._refusal(node, "of the operators, only + - * / are understood")
+            raise self._refusal(node, "of the operators, only + - * / and ** are understood")
         a, b = self._value(left), self._value(right)
         costs = isinstance(a, Cost) + isinstance(b, Cost)
         if costs == 2 and not isinstance(operator, ast.Add):
@@ -177,6 +195,8 @@ class _Evaluation:
         except DiscreetError as error:
             self._point(error, node)
             raise
+        except ArithmeticError:
+            raise self._refusal(node, "this is not a real number") from None
         return value
 
     def _call(self, node: ast.Call) -> Cost:
@@ -203,7 +223,8 @@ class _Evaluation:
         try:
             inspect.signature(target).bind(*arguments, **named)
         except TypeError as error:
-            raise self._refusal(node, f"{error}; it is {_signature(name)}") from None
+            problem = _wrong_argument(target, name, named, len(arguments)) or error
+            raise self._refusal(node, f"{problem}; it is {_signature(name)}") from None
         try:
             value: Cost = target(*arguments, **named)
         except DiscreetError as error:
@@ -261,6 +282,18 @@ def _pointer(text: str, start: int, end: int | None) -> str:
     cut = max(0, before - _LEFT) if len(text) > _SHOWN else 0
     shown, before, after = text[cut : cut + _SHOWN], before - cut, min(after - cut, _SHOWN)
     return f"\n    {shown}\n    {' ' * before}{'^' * max(1, after - before)}"
+
+
+def _wrong_argument(target: Any, name: str, named: Mapping[str, Any], placed: int) -> str:
+    """What to write instead of an argument that does not exist: the closest name, or the one that is needed."""
+    known = inspect.signature(target).parameters
+    unknown = next((word for word in named if word not in known), None)
+    if unknown is None:
+        return ""
+    free = [word for word in list(known)[placed:] if word not in named and word != "adjacency"]
+    needed = [word for word in free if known[word].default is inspect.Parameter.empty]
+    close = difflib.get_close_matches(unknown, free, n=1) or needed[:1]
+    return f"{name} has no argument '{unknown}'" + (f"; did you mean '{close[0]}'?" if close else "")
 
 
 def _signature(name: str) -> str:

@@ -11,8 +11,10 @@ from discreet.cli.costs import Selection
 from discreet.cli.number import above
 from discreet.cli.options import (
     Adjacency,
+    Batch,
     Costs,
     Delta,
+    Epochs,
     Epsilon,
     Files,
     GaussianNoise,
@@ -20,9 +22,11 @@ from discreet.cli.options import (
     LaplaceNoise,
     Method,
     Rate,
+    Records,
     Steps,
 )
 from discreet.cli.reading import Result, bracket, described, read, width
+from discreet.cli.schedule import Schedule
 from discreet.cli.show import as_json, facts
 
 if TYPE_CHECKING:
@@ -43,6 +47,9 @@ def epsilon(
     laplace: LaplaceNoise = None,
     rate: Rate = None,
     steps: Steps = None,
+    epochs: Epochs = None,
+    batch: Batch = None,
+    records: Records = None,
     cost: Costs = None,
     file: Files = None,
     adjacency: Adjacency = "add-remove",
@@ -54,10 +61,11 @@ def epsilon(
 
     All costs named are parts of one composition.
     """
-    total = Selection(gaussian, laplace, rate, steps, cost, file, adjacency).composed()
+    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records)
+    total = Selection(gaussian, laplace, schedule, cost, file, adjacency).composed()
     result = read(total, delta=delta, method=method)
     words = in_words(total, result, delta=delta) if explain else None
-    show(total, result, given=("delta", delta), words=words, json=json)
+    show(total, result, given=("delta", delta), words=words, schedule=schedule, json=json)
 
 
 def delta(
@@ -67,6 +75,9 @@ def delta(
     laplace: LaplaceNoise = None,
     rate: Rate = None,
     steps: Steps = None,
+    epochs: Epochs = None,
+    batch: Batch = None,
+    records: Records = None,
     cost: Costs = None,
     file: Files = None,
     adjacency: Adjacency = "add-remove",
@@ -78,10 +89,11 @@ def delta(
 
     All costs named are parts of one composition.
     """
-    total = Selection(gaussian, laplace, rate, steps, cost, file, adjacency).composed()
+    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records)
+    total = Selection(gaussian, laplace, schedule, cost, file, adjacency).composed()
     result = read(total, epsilon=epsilon, method=method)
     words = in_words(total, result, epsilon=epsilon) if explain else None
-    show(total, result, given=("epsilon", epsilon), words=words, json=json)
+    show(total, result, given=("epsilon", epsilon), words=words, schedule=schedule, json=json)
 
 
 def in_words(cost: Cost, result: Result, *, delta: float | None = None, epsilon: float | None = None) -> Explanation:
@@ -91,9 +103,18 @@ def in_words(cost: Cost, result: Result, *, delta: float | None = None, epsilon:
     return explain(cost, result.reading, delta=delta, epsilon=epsilon)
 
 
-def show(cost: Cost, result: Result, *, given: tuple[str, float], words: Explanation | None = None, json: bool) -> None:
+def show(
+    cost: Cost,
+    result: Result,
+    *,
+    given: tuple[str, float],
+    words: Explanation | None,
+    schedule: Schedule,
+    json: bool,
+) -> None:
     """Print one reading."""
     name, value = given
+    schedule.announce(json=json)
     if json:
         as_json(
             {
@@ -101,6 +122,7 @@ def show(cost: Cost, result: Result, *, given: tuple[str, float], words: Explana
                 name: float(value),
                 result.quantity: result.upper,
                 **result.fields(),
+                **schedule.fields(),
                 **({} if words is None else {"explanation": dataclasses.asdict(words)}),
                 "adjacency": cost.adjacency,
                 "description": described(cost),

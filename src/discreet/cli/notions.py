@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from discreet.cli.costs import Selection
-from discreet.cli.options import Adjacency, Costs, Delta, Files, GaussianNoise, Json, LaplaceNoise, Rate, Steps
+from discreet.cli.options import (
+    Adjacency,
+    Batch,
+    Costs,
+    Delta,
+    Epochs,
+    Files,
+    GaussianNoise,
+    Json,
+    LaplaceNoise,
+    Rate,
+    Records,
+    Steps,
+)
 from discreet.cli.reading import described
+from discreet.cli.schedule import Schedule
 from discreet.cli.show import as_json
 
 __all__ = ["summary"]
@@ -17,6 +31,9 @@ def summary(
     laplace: LaplaceNoise = None,
     rate: Rate = None,
     steps: Steps = None,
+    epochs: Epochs = None,
+    batch: Batch = None,
+    records: Records = None,
     cost: Costs = None,
     file: Files = None,
     adjacency: Adjacency = "add-remove",
@@ -26,8 +43,10 @@ def summary(
 
     All costs named are parts of one composition.
     """
-    total = Selection(gaussian, laplace, rate, steps, cost, file, adjacency).composed()
+    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records)
+    total = Selection(gaussian, laplace, schedule, cost, file, adjacency).composed()
     found = total.summary(delta)
+    schedule.announce(json=json)
     if json:
         rows = [
             {"name": row.name, "lower": row.lower, "upper": row.upper, "meaning": row.meaning} for row in found.rows
@@ -37,6 +56,7 @@ def summary(
                 "command": "account summary",
                 "delta": float(delta),
                 "rows": rows,
+                **schedule.fields(),
                 "adjacency": total.adjacency,
                 "description": described(total),
                 "cost": total.to_dict(),

@@ -13,8 +13,10 @@ from discreet.errors import InvalidArgument
 __all__ = [
     "METHODS",
     "Adjacency",
+    "Batch",
     "Costs",
     "Delta",
+    "Epochs",
     "Epsilon",
     "Files",
     "GaussianNoise",
@@ -22,6 +24,7 @@ __all__ = [
     "LaplaceNoise",
     "Method",
     "Rate",
+    "Records",
     "Steps",
     "choice",
 ]
@@ -62,6 +65,17 @@ Rate = Annotated[
 Steps = Annotated[
     float | None,
     typer.Option("--steps", parser=number, metavar="COUNT", help="How often that mechanism is used."),
+]
+Epochs = Annotated[
+    float | None,
+    typer.Option("--epochs", parser=number, metavar="NUMBER", help="Passes over the data; gives the steps."),
+]
+Batch = Annotated[
+    float | None,
+    typer.Option("--batch", parser=number, metavar="NUMBER", help="Records in a batch on average; gives the rate."),
+]
+Records = Annotated[
+    float | None, typer.Option("--records", parser=number, metavar="NUMBER", help="Records in the data.")
 ]
 Costs = Annotated[
     list[str] | None,

@@ -11,16 +11,20 @@ import typer
 from discreet.cli.costs import Selection
 from discreet.cli.options import (
     Adjacency,
+    Batch,
     Costs,
+    Epochs,
     Files,
     GaussianNoise,
     Json,
     LaplaceNoise,
     Rate,
+    Records,
     Steps,
     choice,
 )
 from discreet.cli.reading import described
+from discreet.cli.schedule import Schedule
 from discreet.cli.show import as_json, facts
 from discreet.cli.usage import WrongUsage
 
@@ -52,6 +56,9 @@ def plot(
     laplace: LaplaceNoise = None,
     rate: Rate = None,
     steps: Steps = None,
+    epochs: Epochs = None,
+    batch: Batch = None,
+    records: Records = None,
     cost: Costs = None,
     file: Files = None,
     adjacency: Adjacency = "add-remove",
@@ -64,15 +71,17 @@ def plot(
     """
     if output.suffix.lower() not in FORMATS:
         raise WrongUsage(f"the ending of '{output}' names no format; use one of {', '.join(FORMATS)}")
-    named = Selection(gaussian, laplace, rate, steps, cost, file, adjacency).each()
+    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records)
+    named = Selection(gaussian, laplace, schedule, cost, file, adjacency).each()
     os.environ.setdefault("MPLBACKEND", "Agg")  # drawn to a file: no window system is needed
     from discreet import plots
 
     plots.compare({each.name: each.cost for each in named}, show=kind, path=output)
+    schedule.announce(json=json)
     if json:
         curves = [
             {"name": each.name, "description": described(each.cost), "cost": each.cost.to_dict()} for each in named
         ]
-        as_json({"command": "account plot", "output": str(output), "kind": kind, "curves": curves})
+        as_json({"command": "account plot", "output": str(output), "kind": kind, "curves": curves, **schedule.fields()})
     else:
         facts([("written", str(output)), *(("curve", each.name) for each in named)])
