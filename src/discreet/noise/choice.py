@@ -1,0 +1,161 @@
+"""Exact choice of one candidate: the exponential mechanism's law and permute-and-flip, one word per question.
+
+Weights e^{-x} are computed in floating point with a certified error, and a word of random bits that falls closer to a
+boundary than that error is handed to integer arithmetic, which draws further bits until the answer is certain. The law
+of the answer is therefore the one on paper; floats only decide how soon it is known.
+
+Errors, with X = scale * gap the exact exponent and x its float: x = X (1 + t), |t| <= 2^-50, because gap, scale and
+product are each rounded once or twice; the computed exponential is within a relative `EXP_ERROR` of e^{-x} (NumPy keeps
+a few units in the last place, 2^-50; we allow 16 times that and test it). Where weights underflow, the error is below
+1e-300 and vanishes beside these.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from discreet.noise.certified import exp_minus
+from discreet.noise.coins import settle, shape_of
+from discreet.noise.generator import chosen_generator
+from discreet.noise.integers import uniform_integers
+from discreet.noise.scores import Scores, factor_of
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from discreet.noise.coins import Bias
+    from discreet.noise.generator import Generator
+    from discreet.noise.sampler import Size
+
+__all__ = ["exponential_choice", "permute_and_flip"]
+
+EXP_ERROR = 2.0**-46
+_EXPONENT_ERROR = 2.0**-49
+_UNSEEN = 2.0**-53  # a word is read as a float in [0, 1) of 53 bits; the rest of U adds less than this
+_SHIFT = np.uint64(11)
+
+
+@overload
+def exponential_choice(
+    scores: object, size: None = None, *, scale: object = 1, generator: Generator | None = None
+) -> int: ...
+@overload
+def exponential_choice(
+    scores: object, size: Size, *, scale: object = 1, generator: Generator | None = None
+) -> NDArray[np.int64]: ...
+def exponential_choice(
+    scores: object, size: Size | None = None, *, scale: object = 1, generator: Generator | None = None
+) -> int | NDArray[np.int64]:
+    """The index i with probability exactly e^{scale * scores[i]} / sum_j e^{scale * scores[j]}.
+
+    Scores and scale are rationals: ints, Fractions, or floats at their exact value; scale > 0. A uniform U is compared
+    with the cumulative weights; it takes one word unless the word is ambiguous, which happens with probability about
+    n (2^-42 + n 2^-50) among n candidates. [McSherry and Talwar 2007]
+
+    >>> exponential_choice([0, 1000, 5], scale=10)
+    1
+    """
+    candidates = Scores(scores)
+    factor = factor_of(scale)
+    shape = shape_of(size)
+    source = chosen_generator(generator)
+    ends, slack = cumulative(candidates, factor)
+    if shape is None:
+        word = source.word()
+        start = (word >> 11) * _UNSEEN
+        total = float(ends[-1])
+        first, last = ends.searchsorted(((start - slack) * total, (start + _UNSEEN + slack) * total), side="right")
+        return (
+            int(first) if first == last or first == len(ends) - 1 else settle_choice(word, candidates, factor, source)
+        )
+    words = source.words(math.prod(shape))
+    starts = (words >> _SHIFT) * _UNSEEN
+    first = ends.searchsorted((starts - slack) * ends[-1], side="right")
+    last = ends.searchsorted((starts + _UNSEEN + slack) * ends[-1], side="right")
+    chosen: NDArray[np.int64] = first.astype(np.int64)
+    for i in np.flatnonzero((first != last) & (first != len(ends) - 1)):
+        chosen[i] = settle_choice(int(words[i]), candidates, factor, source)
+    return chosen.reshape(shape)
+
+
+def cumulative(candidates: Scores, factor: Fraction) -> tuple[NDArray[np.float64], float]:
+    """Ends of the cumulative weights, and a share of the total within which an end is not to be trusted.
+
+    With W the total weight >= 1, an end is off by at most W (EXP_ERROR + 2^-49 ln n + n 2^-53): the exponents' errors
+    add up to 2^-49 sum_i w_i x_i <= 2^-49 W ln n (the entropy of n outcomes), and n additions round n times. Four times
+    that covers the two ends and the total in one comparison, the last 53-bit rounding included.
+    """
+    weights = float_weights(candidates, factor)
+    ends = weights.cumsum()
+    n = len(weights)
+    return ends, 4 * (EXP_ERROR + _EXPONENT_ERROR * (1 + math.log(n)) + n * 2.0**-52)
+
+
+def float_weights(candidates: Scores, factor: Fraction) -> NDArray[np.float64]:
+    """Weights e^{-factor * gap} as floats."""
+    with np.errstate(under="ignore"):
+        return np.exp(-candidates.exponents(factor))
+
+
+def settle_choice(word: int, candidates: Scores, factor: Fraction, generator: Generator) -> int:
+    """The index in whose interval U falls, for a U that starts with the bits of `word`."""
+    n, bits = len(candidates), 64
+    exponents = [factor * candidates.gap(i) for i in range(n)]
+    while True:
+        precision = bits + n.bit_length() + 8
+        known = {x: exp_minus(x, precision) for x in set(exponents)}
+        lower = [0]
+        upper = [0]
+        for x in exponents:
+            low, high = known[x]
+            lower.append(lower[-1] + low)
+            upper.append(upper[-1] + high)
+        # certainly U W < end: (word + 1) W <= end 2^bits with W at most upper[-1] and the end at least lower[i]
+        first = bisect.bisect_left(lower, -(-(word + 1) * upper[-1] >> bits), lo=1)
+        i = min(first, n) - 1
+        if word * lower[-1] >= upper[i] << bits or i == 0:
+            return i
+        word, bits = word << 64 | generator.word(), bits + 64
+
+
+def permute_and_flip(scores: object, *, scale: object = 1, generator: Generator | None = None) -> int:
+    """The index that permute-and-flip chooses: in random order, the first whose coin of bias e^{-scale * gap} falls.
+
+    All coins are flipped at once and one of those that fell is taken uniformly, which is the same law: the first of
+    them in a uniformly random order. The best candidate's coin always falls. The law is that of the largest
+    scale * score plus standard exponential noise. [McKenna and Sheldon 2020; Ding et al. 2021]
+
+    >>> permute_and_flip([0, 1000, 5], scale=10)
+    1
+    """
+    candidates = Scores(scores)
+    factor = factor_of(scale)
+    source = chosen_generator(generator)
+    return flipped(source.words(len(candidates)), candidates, factor, source)
+
+
+def flipped(
+    words: NDArray[np.uint64], candidates: Scores, factor: Fraction, generator: Generator, *, slack: float = 0.0
+) -> int:
+    """One of the candidates whose word lies below its weight, uniformly. Words within `slack` are settled exactly."""
+    weights = float_weights(candidates, factor)
+    starts = (words >> _SHIFT) * _UNSEEN
+    # weights are at most 1, and the exponent's error moves one by at most 2^-49 w x <= 2^-49 / e
+    error = 2 * EXP_ERROR + _EXPONENT_ERROR + slack
+    fell = starts < weights - (error + _UNSEEN)
+    unclear = (starts < weights + error) ^ fell
+    if unclear.any():
+        for i in np.flatnonzero(unclear):
+            fell[i] = settle(int(words[i]), _exponential_bias(factor * candidates.gap(int(i))), generator)
+    heads = np.flatnonzero(fell)
+    return int(heads[uniform_integers(heads.size, generator=generator)]) if heads.size > 1 else int(heads[0])
+
+
+def _exponential_bias(exponent: Fraction) -> Bias:
+    return lambda bits: exp_minus(exponent, bits)
