@@ -7,6 +7,7 @@ from discreet.noise.generator import Generator, SecureGenerator, secure_generato
 from discreet.noise.integers import uniform_integers
 from discreet.noise.laplace import discrete_laplace, geometric, rounded_laplace, truncated_geometric
 from discreet.noise.lazy import noisy_top
+from discreet.noise.staircase import staircase
 
 __all__ = [
     "Generator",
@@ -22,6 +23,7 @@ __all__ = [
     "rounded_gaussian",
     "rounded_laplace",
     "secure_generator",
+    "staircase",
     "truncated_geometric",
     "uniform_integers",
 ]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from discreet.noise.generator import Generator
     from discreet.noise.sampler import Scale, Size
 
-__all__ = ["discrete_laplace", "geometric", "rounded_laplace", "truncated_geometric"]
+__all__ = ["discrete_laplace", "geometric", "geometric_sampler", "rounded_laplace", "truncated_geometric"]
 
 LARGEST_SCALE: Final = 10**12
 TABLE_SCALE: Final = 1024  # up to here one table of 44 * scale thresholds holds all words
@@ -74,7 +74,7 @@ def geometric(scale: Scale, size: Size | None = None, *, generator: Generator | 
     Arguments as for `discrete_laplace`.
     """
     exact = checked_scale(scale, most=LARGEST_SCALE)
-    return drawn(lambda: _geometric(exact), size, generator)
+    return drawn(lambda: geometric_sampler(exact), size, generator)
 
 
 @overload
@@ -133,7 +133,7 @@ class TwoSidedDigits(Sampler):
     """Discrete Laplace of any scale from a geometric variable G and a biased sign: G or -1 - G, see `Sign`."""
 
     def __init__(self, scale: Fraction) -> None:
-        self.magnitude = _geometric(scale)
+        self.magnitude = geometric_sampler(scale)
         self.sign = Table(Sign(1 / scale))
 
     def one(self, generator: Generator) -> int:
@@ -149,7 +149,7 @@ class RoundedDigits(Sampler):
     """Rounded Laplace of any scale: zero with probability 1 - e^{-1/2 scale}, else ±(1 + G) with G geometric."""
 
     def __init__(self, scale: Fraction) -> None:
-        self.magnitude = _geometric(scale)
+        self.magnitude = geometric_sampler(scale)
         self.positive = Table(Positive(1 / (2 * scale)))
 
     def one(self, generator: Generator) -> int:
@@ -166,7 +166,8 @@ class RoundedDigits(Sampler):
 
 
 @lru_cache(maxsize=KEPT)
-def _geometric(scale: Fraction) -> Sampler:
+def geometric_sampler(scale: Fraction) -> Sampler:
+    """The sampler of `geometric`, kept for the next draw."""
     return Unsigned(Table(Geometric(1 / scale))) if scale <= TABLE_SCALE else Digits(scale)
 
 
