@@ -13,6 +13,7 @@ import pytest
 from discreet import errors
 from discreet.errors import (
     AdjacencyMismatch,
+    AuditFailed,
     BudgetExceeded,
     CertificateError,
     DiscreetError,
@@ -39,6 +40,7 @@ EXAMPLES: list[tuple[Exception, list[str]]] = [
         BudgetExceeded(requested=0.5, remaining=0.25, unit="epsilon"),
         ["epsilon = 0.5", "epsilon = 0.25", "at most 0.25"],
     ),
+    (AuditFailed("MyNoise(1)", ("privacy: too likely",)), ["MyNoise(1)", "privacy: too likely", "Do not release"]),
     (MissingExtra("matplotlib", "plots"), ["matplotlib", "pip install 'discreet[plots]'"]),
     (DiscreetWarning("beware"), ["beware"]),
     (WideBracket("width 1e-3"), ["width 1e-3"]),

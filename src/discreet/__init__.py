@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from discreet.accounting import Budget, Cost, Filter, Odometer, calibrate
     from discreet.errors import (
         AdjacencyMismatch,
+        AuditFailed,
         BudgetExceeded,
         CertificateError,
         DiscreetError,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdjacencyMismatch",
+    "AuditFailed",
     "Budget",
     "BudgetExceeded",
     "CertificateError",

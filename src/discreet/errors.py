@@ -7,6 +7,7 @@
     ├── StorageError         (also ValueError)    a stored description cannot be read
     │   └── UnknownVersion                        it was written by a format this release does not know
     ├── BudgetExceeded                            a filter or ledger refused a charge; nothing was spent
+    ├── AuditFailed          (also AssertionError) a mechanism is not what it says it is
     └── MissingExtra         (also ImportError)   an optional dependency is not installed
 
     DiscreetWarning          (UserWarning)
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 __all__ = [
     "AdjacencyMismatch",
+    "AuditFailed",
     "BudgetExceeded",
     "CertificateError",
     "DiscreetError",
@@ -122,6 +124,20 @@ class BudgetExceeded(DiscreetError):
 
 def _budget_exceeded(requested: float, remaining: float, unit: str, unbounded: str) -> BudgetExceeded:
     return BudgetExceeded(requested=requested, remaining=remaining, unit=unit, unbounded=unbounded)
+
+
+class AuditFailed(DiscreetError, AssertionError):
+    """An audit found that a mechanism is not what it says it is; every failed check is listed."""
+
+    def __init__(self, subject: str, failures: tuple[str, ...]) -> None:
+        self.subject, self.failures = subject, failures
+        found = "".join(f"\n- {failure}" for failure in failures)
+        super().__init__(
+            f"{subject} failed its audit:{found}\nDo not release anything with it before these are explained."
+        )
+
+    def __reduce__(self) -> tuple[type[AuditFailed], tuple[str, tuple[str, ...]]]:
+        return type(self), (self.subject, self.failures)
 
 
 class MissingExtra(DiscreetError, ImportError):
