@@ -1,6 +1,10 @@
 """Value in, private value out: every mechanism releases exactly what its `Cost` says, with exact noise."""
 
+from discreet.mechanisms.additive import Additive
+from discreet.mechanisms.gaussian import DiscreteGaussian, Gaussian
+from discreet.mechanisms.laplace import DiscreteLaplace, Laplace
 from discreet.mechanisms.lattice import Lattice
 from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.sums import Bounds
 
-__all__ = ["Lattice", "Mechanism"]
+__all__ = ["Additive", "Bounds", "DiscreteGaussian", "DiscreteLaplace", "Gaussian", "Laplace", "Lattice", "Mechanism"]

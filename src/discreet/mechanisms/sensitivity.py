@@ -14,7 +14,7 @@ import math
 import numbers
 from fractions import Fraction
 
-from discreet.accounting.leaves.leaf import decimal, rounded_up
+from discreet.accounting.leaves.leaf import decimal
 from discreet.arguments import count, positive
 from discreet.errors import InvalidArgument
 
@@ -35,10 +35,10 @@ def below(exact: Fraction) -> float:
 
 
 def sensitivity_of(argument: str, value: object) -> float:
-    """A positive float, never below what was passed."""
+    """A positive float, never below what was passed; a float stands for its exact value."""
     number = positive(argument, value)
     if isinstance(value, numbers.Rational):
-        number = rounded_up(Fraction(int(value.numerator), int(value.denominator)))
+        number = _above(Fraction(int(value.numerator), int(value.denominator)))
     if not 1e-250 <= number <= 1e250:
         raise InvalidArgument(argument, value, "pass a sensitivity between 1e-250 and 1e250: choose other units")
     return number
@@ -76,7 +76,13 @@ def in_l2(sensitivity: object, l1: object, l2: object, linf: object, dimension: 
 
 
 def _times(number: float, factor: Fraction) -> float:
-    return number if factor == 1 else rounded_up(as_written(number) * factor)
+    return number if factor == 1 else _above(Fraction(number) * factor)
+
+
+def _above(exact: Fraction) -> float:
+    """The smallest float that is not below `exact`."""
+    value = float(exact)
+    return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
 
 
 def _only(**given: object) -> tuple[str, object]:
