@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from discreet.accounting import Cost, calibrate
@@ -175,3 +176,22 @@ def test_rows_on_the_edge_of_a_domain_are_allowed() -> None:
     assert COST.epsilon(1) == 0.0
     assert COST.delta(0) > 0.0
     assert COST.sampled(0) == 0 * COST
+
+
+@pytest.mark.parametrize(
+    ("function", "advice"),
+    [
+        (lambda a: a, r"f\(1\) = 1\.0 .* between 0 and 1 - alpha"),
+        (lambda a: 2 - a, r"f\(.*\) = .* between 0 and 1 - alpha"),
+        (lambda a: -a, r"f\(1\) = -1\.0 .* between 0 and 1 - alpha"),
+        (lambda a: (1 - a) * (1 - 0.5 * np.cos(20 * a) ** 2), r"f\(.*\) = .* never rises"),
+        (lambda a: np.minimum(1 - a, np.maximum(0.0, 0.6 - 0.6 * a**2)), r"f\(.*\) = .* convex, and here it is not"),
+    ],
+    ids=["rising", "above guessing", "negative", "waves", "concave"],
+)
+def test_a_function_that_is_no_tradeoff_is_refused_where_it_fails(
+    function: Callable[[float], float], advice: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=advice) as refused:
+        Cost.from_tradeoff(function)
+    assert "lambda alpha: (1 - alpha)**2" in str(refused.value)

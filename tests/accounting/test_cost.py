@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting import METHODS, Cost
-from discreet.errors import AdjacencyMismatch, InvalidArgument
+from discreet.errors import AdjacencyMismatch, InvalidArgument, WideBracket
 
 GAUSSIAN, LAPLACE, RESPONSE = Cost.gaussian(2.0), Cost.laplace(3.0), Cost.randomized_response(0.4)
 
@@ -180,10 +180,46 @@ def test_a_group_of_a_box_follows_the_geometric_sum() -> None:
     ],
     ids=repr,
 )
+@pytest.mark.filterwarnings("ignore:a group of 2:discreet.WideBracket")
 def test_a_group_costs_at_least_one_person_and_at_most_a_pure_group(cost: Cost) -> None:
     assert cost.grouped(2).delta(0.1) >= cost.bounds(epsilon=0.1)[0]
     if math.isfinite(cost.pure_epsilon()):
         assert cost.grouped(2).delta(0.1) <= Cost.pure(2 * 0.4).delta(0.1) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("cost", [10 * Cost.gaussian(2.0).sampled(0.1), RESPONSE], ids=repr)
+def test_a_group_without_a_law_of_its_own_warns_that_only_the_upper_end_is_known(cost: Cost) -> None:
+    with pytest.warns(WideBracket, match=r"a group of 3 .* Upper bounds are valid .* lower bounds are 0"):
+        group = cost.grouped(3)
+    lower, upper = group.bounds(delta=1e-6)
+    assert lower == 0.0
+    assert upper >= cost.bounds(delta=1e-6)[0]
+
+
+@pytest.mark.filterwarnings("ignore:a group of:discreet.WideBracket")
+def test_a_group_of_a_sampled_mechanism_covers_one_who_leaves_for_another_who_joins() -> None:
+    # +1 exchanged for -1: (1-q) N(0) + q N(1) against (1-q) N(0) + q N(-1), at distance two
+    rate, sigma, epsilon = 0.5, 1.0, 2.0
+    x = np.linspace(-40.0, 40.0, 400_001)
+
+    def half_sampled(mean: float) -> np.ndarray:
+        bells = [np.exp(-0.5 * ((x - m) / sigma) ** 2) / (sigma * math.sqrt(2 * math.pi)) for m in (0.0, mean)]
+        return (1 - rate) * bells[0] + rate * bells[1]
+
+    leaks = np.maximum(half_sampled(1.0) - math.exp(epsilon) * half_sampled(-1.0), 0.0)
+    exchanged = float(leaks.sum() * (x[1] - x[0]))
+    one = Cost.gaussian(sigma).sampled(rate)
+    assert one.delta(epsilon) < exchanged <= one.grouped(2).delta(epsilon)
+
+
+def test_a_group_of_a_million_is_read_or_refused_without_noise() -> None:
+    for cost in (Cost.gaussian(1.0), Cost.laplace(1.0), Cost.renyi({2.0: 1.0})):
+        with pytest.raises(InvalidArgument, match="too large for this cost"):
+            cost.grouped(10**6)
+    with pytest.warns(WideBracket, match="a group of 1000000") as caught:
+        group = Cost.gaussian(1.0).sampled(0.01).grouped(10**6)
+    assert [warning.category for warning in caught] == [WideBracket]
+    assert group.epsilon(1e-6) == math.inf
 
 
 # ------------------------------------------------------------------ readings at the edges

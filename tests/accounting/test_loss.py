@@ -202,3 +202,10 @@ def test_a_law_survives_pickling() -> None:
     again = pickle.loads(pickle.dumps(law))
     assert again.loss.tolist() == law.loss.tolist()
     assert again.mass.tolist() == law.mass.tolist()
+
+
+def test_a_loss_prints_in_one_line() -> None:
+    text = repr(Cost.gaussian(1.0).loss())
+    assert text.startswith("Loss(Cost(gaussian(noise_multiplier=1)), direction='forward', 640 points from -7.5 to ")
+    assert "mean 0.5, std 1, infinite" in text
+    assert "\n" not in text

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import Cost
+from discreet.divergence import TradeOff
 from discreet.errors import StorageError, UnknownVersion
 
 noise = st.floats(0.01, 1e4)
@@ -44,7 +45,7 @@ LEAVES: dict[str, st.SearchStrategy[Cost]] = {
     ),
     "table": table(),
     "sampled": st.builds(lambda cost, q: cost.sampled(q), st.builds(Cost.gaussian, noise) | table(), rate),
-    "tradeoff": st.builds(lambda e: Cost.randomized_response(e).grouped(2), st.sampled_from([0.3])),
+    "tradeoff": st.builds(lambda e: Cost.from_tradeoff(TradeOff.from_guarantee(e, 0.0)), st.sampled_from([0.3])),
 }
 
 

@@ -239,3 +239,10 @@ discreet.Cost.gaussian(1.0).tradeoff().plot(path={str(tmp_path / "a.png")!r})
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env={})
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "a.png").stat().st_size > 10_000
+
+
+def test_a_cost_is_drawn_as_its_tradeoff_curve_with_its_name() -> None:
+    [line] = curves(SAMPLED.plot())
+    [same] = curves(SAMPLED.tradeoff().plot())
+    np.testing.assert_array_equal(data(line), data(same))
+    assert line.get_label() == name_of(SAMPLED)

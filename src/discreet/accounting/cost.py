@@ -14,6 +14,7 @@ from discreet.accounting.evaluate import Reading, delta_reading, epsilon_reading
 from discreet.accounting.leaves.own import leaf_from_lower_curve, leaf_from_pair, leaf_from_tradeoff
 from discreet.accounting.saddle import Unreachable
 from discreet.arguments import count, nonnegative, one_of, probability, real
+from discreet.divergence.drawing import Drawable
 from discreet.errors import AdjacencyMismatch, InvalidArgument, WideBracket
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _SCHEMES = ("poisson",)
 
 
 @dataclass(frozen=True, repr=False)
-class Cost:
+class Cost(Drawable):
     """The privacy cost of one or many releases: costs add with `+`, repeat with `*`, and are read in any notion.
 
     >>> step = Cost.gaussian(noise_multiplier=1.1).sampled(rate=256 / 60_000)
@@ -210,17 +211,32 @@ class Cost:
         return Cost(((self.parts[0][0].sampled(rate), 1),), self.adjacency)
 
     def grouped(self, size: int) -> Cost:
-        """The same releases seen by a group of `size` people: neighbours differ in `size` records instead of one."""
+        """The same releases seen by a group of `size` people: neighbours differ in `size` records instead of one.
+
+        Noise and guarantees scale, as in `Cost.gaussian(4).grouped(2) == Cost.gaussian(2)`. Where a part has no such
+        law (sampled mechanisms, randomized response, tables), the trade-off curve of the whole is concatenated with
+        itself [Dong et al. 2022, Thm 2.14]: a valid upper bound that may be far from the truth, without a lower end,
+        which `WideBracket` says. Of the records in which neighbours differ some may be added and others removed; the
+        pair of a group that joins as a whole is not proved to cover that for sampled noise, so it is not used.
+        """
         size = count("size", size, least=1)
-        if size == 1:
+        if size == 1 or not self.parts:
             return self
         try:
             if all(type(leaf).grouped is not leaves.Leaf.grouped for leaf, _ in self.parts):
                 return Cost(tuple((leaf.grouped(size), times) for leaf, times in self.parts), self.adjacency)
             # without a law of its own for groups, concatenating the curve of the whole is tighter than part by part
-            return Cost(((leaf_from_lower_curve(self.tradeoff().grouped(size)), 1),), self.adjacency)
+            leaf = leaf_from_lower_curve(self.tradeoff().grouped(size))
         except InvalidArgument as error:
             raise InvalidArgument("size", size, f"the group is too large for this cost ({error})") from error
+        warnings.warn(
+            f"a group of {size} has no law of its own for {self!r}: its trade-off curve is concatenated with itself. "
+            f"Upper bounds are valid and may be far from the truth; lower bounds are 0. If the group always joins or "
+            f"leaves as one unit, make it the unit of privacy: bound what the unit contributes and account for that.",
+            WideBracket,
+            stacklevel=2,
+        )
+        return Cost(((leaf, 1),), self.adjacency)
 
     def with_adjacency(self, adjacency: str) -> Cost:
         """The same numbers under another neighbouring relation; only sound if you know that they hold there."""

@@ -53,7 +53,7 @@ _NARROWEST = 1e-6
 """Share of the window below which a cell is not split: an atom, as far as the table goes."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Loss(Drawable):
     """The privacy loss L = ln dP/dQ under P of a whole composition, as a table that lies above the true law.
 
@@ -123,6 +123,12 @@ class Loss(Drawable):
     def std(self) -> float:
         """Standard deviation of the finite losses. Accurate, not certified."""
         return self._way.deviation
+
+    def __repr__(self) -> str:
+        return (
+            f"Loss({self.cost!r}, direction={self.direction!r}, {len(self.loss)} points from {self.loss[0]:.6g} to "
+            f"{self.loss[-1]:.6g}, mean {self.mean():.6g}, std {self.std():.6g}, infinite {self.infinite:.3g})"
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         return _again, (self.cost, self.direction, len(self.loss))

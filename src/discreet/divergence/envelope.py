@@ -146,6 +146,37 @@ def _cells(chain: list[_Line], end: float, total: float) -> tuple[Reals, Reals]:
     return np.concatenate([[chain[-1].delta], slopes * q]), np.concatenate([[0.0], q])
 
 
+def _checked_slopes(alphas: Reals, betas: Reals) -> Reals:
+    """Slopes of the chords; refuses values that no trade-off function has, naming the worst place."""
+    noise = 1e-12
+    outside = np.maximum(betas - (1.0 - alphas), -betas)
+    worst = int(np.argmax(outside))
+    if not outside[worst] <= noise or (betas < 0).any():
+        raise _not_a_tradeoff(alphas[worst], betas[worst], "it lies between 0 and 1 - alpha")
+    rises = np.diff(betas)
+    worst = int(np.argmax(rises))
+    if rises[worst] > noise:
+        raise _not_a_tradeoff(
+            alphas[worst + 1], betas[worst + 1], f"it never rises, and is less at {alphas[worst]:.6g}"
+        )
+    slopes = rises / np.diff(alphas)
+    # rounding of f alone moves a chord's slope by 2^-52 / width
+    bends = np.diff(slopes) + 2.0**-50 / np.minimum(np.diff(alphas)[1:], np.diff(alphas)[:-1])
+    worst = int(np.argmin(bends))
+    if bends[worst] < -noise:
+        raise _not_a_tradeoff(alphas[worst + 1], betas[worst + 1], "it is convex, and here it is not")
+    return slopes
+
+
+def _not_a_tradeoff(alpha: float, beta: float, rule: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"f({alpha:.6g})",
+        float(beta),
+        f"f gives the least missed-detection rate at each false-alarm rate alpha: {rule}. Pass for example "
+        "lambda alpha: (1 - alpha)**2",
+    )
+
+
 def from_points(alphas: Reals, betas: Reals) -> Polyline:
     r"""A curve below every convex trade-off curve that passes through the given points.
 
@@ -157,13 +188,7 @@ def from_points(alphas: Reals, betas: Reals) -> Polyline:
         raise InvalidArgument("alphas", alphas, "pass at least four false alarms, and one missed detection for each")
     if alphas[0] != 0.0 or alphas[-1] != 1.0 or not (np.diff(alphas) > 0).all():
         raise InvalidArgument("alphas", alphas, "pass increasing false alarms from 0 to 1")
-    noise = 1e-12
-    slopes = np.diff(betas) / np.diff(alphas)
-    falls = (betas >= 0).all() and (betas <= 1.0 - alphas + noise).all() and (np.diff(betas) <= noise).all()
-    # rounding of f alone moves a chord's slope by 2^-52 / width
-    convex = (np.diff(slopes) >= -noise - 2.0**-50 / np.minimum(np.diff(alphas)[1:], np.diff(alphas)[:-1])).all()
-    if not (falls and convex):
-        raise InvalidArgument("function", betas, "pass a convex, non-increasing function with f(alpha) <= 1 - alpha")
+    slopes = _checked_slopes(alphas, betas)
     vertices: list[tuple[float, float]] = []
     for i in range(alphas.size - 1):
         a, b = float(alphas[i]), float(alphas[i + 1])
