@@ -2,9 +2,24 @@
 
 from discreet.mechanisms.additive import Additive
 from discreet.mechanisms.gaussian import DiscreteGaussian, Gaussian
+from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import DiscreteLaplace, Laplace
 from discreet.mechanisms.lattice import Lattice
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.sums import Bounds
+from discreet.mechanisms.thresholding import GaussianThreshold, LaplaceThreshold, StableHistogram
 
-__all__ = ["Additive", "Bounds", "DiscreteGaussian", "DiscreteLaplace", "Gaussian", "Laplace", "Lattice", "Mechanism"]
+__all__ = [
+    "Additive",
+    "Bounds",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Gaussian",
+    "GaussianThreshold",
+    "KeySelection",
+    "Laplace",
+    "LaplaceThreshold",
+    "Lattice",
+    "Mechanism",
+    "StableHistogram",
+]
