@@ -302,10 +302,10 @@ ALLOWED: list[tuple[Cost, tuple[str, ...]]] = [
     (20 * GAUSSIAN.sampled(0.05), ("contour", "grid", "renyi", "concentrated")),
     (10 * RESPONSE, ("contour", "grid", "renyi", "concentrated", "classic", "advanced")),
     (LAPLACE, ("exact", "grid", "renyi", "concentrated", "classic", "advanced")),
-    (6 * LAPLACE, ("grid", "renyi", "concentrated", "classic", "advanced")),
+    (6 * LAPLACE, ("spline", "grid", "renyi", "concentrated", "classic", "advanced")),
     (8 * Cost.approximate(0.2, 1e-8), ("contour", "grid", "classic", "advanced")),
     (GAUSSIAN + RESPONSE, ("contour", "grid", "renyi", "concentrated")),
-    (20 * Cost.exponential_mechanism(0.2), ("grid", "renyi", "concentrated", "classic", "advanced")),
+    (20 * Cost.exponential_mechanism(0.2), ("spline", "grid", "renyi", "concentrated", "classic", "advanced")),
 ]
 
 

@@ -105,23 +105,32 @@ def sums(first: Sequence[Atom], second: Sequence[Atom]) -> list[Atom]:
 
 
 def laplace(b: float, count: int, epsilon: arb) -> arb:
-    r"""delta of count Laplace releases of scale b by residues, for any real epsilon.
+    """delta of count Laplace releases of scale b, for any real epsilon."""
+    return laplaces([(b, count)], epsilon)
 
-    With a = 1/b, E exp(zL) = (e^{az}(z+1) + e^{-a(z+1)} z) / (2z+1); its n-th power is a binomial sum; the k-th term of
-    (1/2 pi i) int exp(-epsilon z) (...) / (z(z+1)) dz  closes to the right (giving zero) when a(n-2k) < epsilon and
+
+def laplaces(releases: Sequence[tuple[float, int]], epsilon: arb) -> arb:
+    r"""delta of Laplace releases, given as (scale b, count), by residues, for any real epsilon.
+
+    With a = 1/b, E exp(zL) = (e^{az}(z+1) + e^{-a(z+1)} z) / (2z+1); powers are binomial sums, and a term with k
+    factors of the second kind among n in all has exponent sum_i a_i (n_i - 2 k_i) - epsilon. In
+    (1/2 pi i) int exp(-epsilon z) (...) / (z(z+1)) dz  it closes to the right (giving zero) when that is negative and
     to the left otherwise, over the pole of order n at -1/2, the simple pole at 0 (k = 0) and at -1 (k = n).
     """
-    with ctx.workprec(PRECISION + 6 * count):  # the terms of either sign are that much larger than their sum
-        a, n = 1 / arb(b), count
-        if epsilon < -a * n:
+    n = sum(count for _, count in releases)
+    with ctx.workprec(PRECISION + 6 * n + 48 * len(releases)):  # the terms are that much larger than their sum
+        scales = [1 / arb(b) for b, _ in releases]
+        counts = [count for _, count in releases]
+        if epsilon < -sum((a * count for a, count in zip(scales, counts, strict=True)), arb(0)):
             return 1 - epsilon.exp()
         total = arb(0)
-        for k in range(n + 1):
-            exponent = a * (n - 2 * k) - epsilon
-            if not exponent > 0:
-                break
-            term = _residue(n, k, exponent) + (1 if k == 0 else 0)
-            total += arb.bin_uiui(n, k) * (-a * k).exp() * term
+        for seconds in itertools.product(*(range(count + 1) for count in counts)):
+            exponent, weight, k = -epsilon, arb(1), sum(seconds)
+            for a, count, second in zip(scales, counts, seconds, strict=True):
+                exponent += a * (count - 2 * second)
+                weight *= arb.bin_uiui(count, second) * (-a * second).exp()
+            if exponent > 0:
+                total += weight * (_residue(n, k, exponent) + (1 if k == 0 else 0))
     if total != 0 and total.rel_accuracy_bits() < 80:
         raise ArithmeticError(f"only {total.rel_accuracy_bits()} bits are left of the sum of residues")
     return total
@@ -154,10 +163,10 @@ def _rational(n: int, k: int) -> tuple[arb, ...]:
         ctx.cap = previous
 
 
-def laplace_and_atoms(b: float, count: int, atoms: Sequence[Atom], epsilon: arb) -> arb:
+def laplaces_and_atoms(releases: Sequence[tuple[float, int]], atoms: Sequence[Atom], epsilon: arb) -> arb:
     """Laplace releases together with a finite law: the mean of the Laplace delta over the atoms."""
     total = sum((p for _, p in atoms), arb(0))
-    return (1 - total) + sum((p * laplace(b, count, epsilon - loss) for loss, p in atoms), arb(0))
+    return (1 - total) + sum((p * laplaces(releases, epsilon - loss) for loss, p in atoms), arb(0))
 
 
 def normal_tail(x: arb) -> arb:

@@ -130,6 +130,25 @@ TABLES: dict[str, list[Row]] = {
             (10.0, 100, "delta", 1e-20),
             (100.0, 300, "delta", 1e-6),
             (5.0, 400, "delta", 1e-30),
+            (3.0, 7, "delta", 1e-30),
+            (1.0, 5, "delta", 1e-6),
+            (100.0, 5, "epsilon", 0.02),
+            (0.1, 2, "delta", 1e-10),
+            (10.0, 200, "delta", 1e-50),
+        )
+    ]
+    + [
+        Row(
+            f"Laplace {', '.join(f'{b:g} x {n}' for b, n in releases)}, {given} {x:g}",
+            [_of("laplace", noise_multiplier=b, count=n) for b, n in releases],
+            **{given: x},
+        )
+        for releases, given, x in (
+            (((1.0, 3), (2.5, 2)), "delta", 1e-6),
+            (((1.0, 3), (2.5, 2)), "epsilon", 1.3),
+            (((1.0, 1), (2.0, 1), (3.0, 1), (4.0, 1), (5.0, 1)), "delta", 1e-12),
+            (((0.7, 6), (40.0, 4)), "epsilon", 5.0),
+            (((1.0, 5), (1.3, 5), (1.7, 5)), "delta", 1e-9),
         )
     ]
     + [
@@ -246,6 +265,16 @@ TABLES: dict[str, list[Row]] = {
                 _of("discrete_laplace", noise_multiplier=2.0, sensitivity=2, count=5),
             ],
             delta=1e-5,
+        ),
+        Row(
+            "two Laplaces, responses and boxes",
+            [
+                _of("laplace", noise_multiplier=1.5, count=3),
+                _of("laplace", noise_multiplier=4.0, count=2),
+                _of("randomized_response", epsilon=0.3, count=4),
+                _of("approximate", epsilon=0.2, delta=1e-9, count=2),
+            ],
+            delta=1e-6,
         ),
         Row("two noise levels", [sampled(0.8, 0.01, 400), sampled(2.0, 0.05, 1_500)], delta=1e-6),
         Row("two noise levels, epsilon 3", [sampled(0.8, 0.01, 400), sampled(2.0, 0.05, 1_500)], epsilon=3.0),

@@ -11,7 +11,7 @@ from discreet import Cost, calibrate
 from reference import tables
 
 WIDTH = {"sampled_gaussian": 1e-8, "gaussian": 1e-12, "finite": 1e-8, "laplace": 5e-6, "mixtures": 5e-6}
-"""Relative width of a bracket that is still called narrow, by table; Laplace alone goes through grids."""
+"""Relative width of a bracket that is still called narrow, by table; mixtures may go through grids."""
 
 WIDE = {"sigma 0.6, q 0.0001, T 2, delta 1e-07": 5e-3, "sigma 0.6, q 0.0001, T 2, epsilon 1": 5e-2}
 """Two rarely sampled releases: nearly an atom and a far tail, too few for the contour. Valid brackets, but wide."""

@@ -114,6 +114,24 @@ def test_laplace_twice_is_the_mean_of_once() -> None:
     assert close(exact.laplace(2.0, 2, epsilon), mean, 1e-30)
 
 
+def test_laplaces_of_equal_scales_are_one_kind_and_of_almost_equal_scales_almost() -> None:
+    whole = exact.laplace(1.5, 7, arb(2))
+    assert close(exact.laplaces([(1.5, 3), (1.5, 4)], arb(2)), whole, 1e-30)
+    assert close(exact.laplaces([(1.5, 3), (1.5 * (1 + 2**-40), 4)], arb(2)), whole, 1e-11)
+
+
+def test_laplaces_of_two_scales_are_the_mean_of_one_over_the_other() -> None:
+    a, epsilon = arb(1), arb("0.7")
+    mean = exact.laplace(3.0, 2, epsilon - a) / 2 + (-a).exp() / 2 * exact.laplace(3.0, 2, epsilon + a)
+    nodes, weights = legendre(40)
+    kinks = sorted(x for x in (-a, *(epsilon - arb(k) / 3 for k in (-2, 0, 2)), a) if -a <= x <= a)
+    for low, high in itertools.pairwise(kinks):
+        for x, w in zip(nodes, weights, strict=True):
+            loss = (low + high) / 2 + (high - low) / 2 * x
+            mean += w * (high - low) / 2 * ((loss - a) / 2).exp() / 4 * exact.laplace(3.0, 2, epsilon - loss)
+    assert close(exact.laplaces([(3.0, 2), (1.0, 1)], epsilon), mean, 1e-28)
+
+
 def test_many_laplace_releases_by_contour() -> None:
     """Two hundred: the atoms' share has faded to 1e-22, so the contour sees a smooth law."""
     found = by_contour({"kind": "laplace", "noise_multiplier": 1.0, "count": 200}, "remove", 80.0, 0.0, 1e-18)

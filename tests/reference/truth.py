@@ -91,8 +91,7 @@ def epsilon(mechanisms: Sequence[Mechanism], *, delta: float) -> Truth:
 
 
 def _is_finite(mechanisms: Sequence[Mechanism]) -> bool:
-    kinds = [m["kind"] for m in mechanisms if m["kind"] not in LATTICE]
-    return not kinds or kinds == ["laplace"]
+    return all(m["kind"] in (*LATTICE, "laplace") for m in mechanisms)
 
 
 def atoms(mechanism: Mechanism) -> list[exact.Atom]:
@@ -122,7 +121,7 @@ def _finite_profile(mechanisms: Sequence[Mechanism]) -> Callable[[arb], arb]:
     smooth = [m for m in mechanisms if m["kind"] == "laplace"]
     if not smooth:
         return partial(exact.hockey_stick, law)
-    return partial(exact.laplace_and_atoms, _number(smooth[0], "noise_multiplier"), _count(smooth[0]), law)
+    return partial(exact.laplaces_and_atoms, [(_number(m, "noise_multiplier"), _count(m)) for m in smooth], law)
 
 
 def _bisected(profile: Callable[[arb], arb], delta: float) -> arb:

@@ -4,9 +4,10 @@ The order of preference is by tightness, then speed:
 
 1. `gaussian_dp`: only Gaussian parts, closed form;
 2. `exact`: one mechanism used once;
-3. `contour`: the certified contour integral (exact lattice sum where all losses share a lattice);
-4. `grid`: discretised loss distributions with tilted FFT, where the contour has no certificate;
-5. `renyi`: as soon as one part is known only by a Rényi curve.
+3. `spline`: few releases with losses in windows (Laplace noise), and finite laws beside them;
+4. `contour`: the certified contour integral (exact lattice sum where all losses share a lattice);
+5. `grid`: discretised loss distributions with tilted FFT, where the contour has no certificate;
+6. `renyi`: as soon as one part is known only by a Rényi curve.
 
 Each direction is composed separately to the end; the larger one counts.
 """
@@ -32,7 +33,19 @@ from discreet.errors import CertificateError, InvalidArgument
 
 __all__ = ["METHODS", "Reading", "delta_reading", "epsilon_reading", "renyi_total"]
 
-METHODS = ("auto", "exact", "gaussian_dp", "contour", "grid", "renyi", "concentrated", "optimal", "classic", "advanced")
+METHODS = (
+    "auto",
+    "exact",
+    "gaussian_dp",
+    "spline",
+    "contour",
+    "grid",
+    "renyi",
+    "concentrated",
+    "optimal",
+    "classic",
+    "advanced",
+)
 """What `method=` accepts."""
 
 _LARGEST = 1e6

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
     from discreet.accounting.pair import Reals
 
-__all__ = ["EnumeratedLoss", "SingleLoss", "invert"]
+__all__ = ["EnumeratedLoss", "SingleLoss", "finite_sums", "invert"]
 
+
+_CLIFF = 50.0
+"""Logarithms beyond this say no more than that delta is far away."""
 
 _LEAST = 5e-324
 """The smallest float above 0: an upper bound of a number that is positive but too small to hold."""
@@ -68,12 +71,7 @@ class EnumeratedLoss:
     """All total losses of a composition of few outcomes, with their masses: multinomial, exact up to rounding."""
 
     def __init__(self, pairs: Sequence[tuple[Pair, int]], direction: Direction) -> None:
-        loss, log_mass, error = np.zeros(1), np.zeros(1), np.zeros(1)
-        for pair, count in pairs:
-            part = _multinomial(pair, direction, count)
-            loss = np.add.outer(loss, part[0]).ravel()
-            log_mass = np.add.outer(log_mass, part[1]).ravel()
-            error = np.add.outer(error, part[2]).ravel()
+        loss, log_mass, error = finite_sums(pairs, direction)
         order = np.argsort(loss, kind="stable")
         self.loss = loss[order]
         mass, error = np.exp(log_mass[order]), error[order] + 8 * ROUNDING * (1 + np.abs(loss[order]))
@@ -117,6 +115,17 @@ class EnumeratedLoss:
                 else math.inf
             )
         return total
+
+
+def finite_sums(pairs: Sequence[tuple[Pair, int]], direction: Direction) -> tuple[Reals, Reals, Reals]:
+    """All total losses of finite laws, their log masses and relative errors of the masses; 0 if there are none."""
+    loss, log_mass, error = np.zeros(1), np.zeros(1), np.zeros(1)
+    for pair, count in pairs:
+        part = _multinomial(pair, direction, count)
+        loss = np.add.outer(loss, part[0]).ravel()
+        log_mass = np.add.outer(log_mass, part[1]).ravel()
+        error = np.add.outer(error, part[2]).ravel()
+    return loss, log_mass, error
 
 
 def _suffix(values: Reals) -> Reals:
@@ -163,48 +172,62 @@ def invert(bounds: Callable[[float], tuple[float, float]], low_delta: float, hig
     step = 1e-15 * upper
     while step < upper:
         if bounds(upper - step)[0] >= high_delta:
-            return _last(lambda e: bounds(e)[0] >= high_delta, upper - step, upper)[0], upper
+            return _last(lambda e: bounds(e)[0] >= high_delta, upper - step, upper - step / 2), upper
         step *= 2
     return 0.0, upper
 
 
 def _first_below(value: Callable[[float], float], delta: float, high: float) -> float:
-    """A point at which the falling `value` is at most delta, close to the first: Illinois steps on its logarithm.
+    """A point at which the falling `value` is at most delta, close to the first.
 
-    Whatever the steps do, the point returned has been checked.
+    Inverse quadratic steps where they are safe, halving otherwise [Chandrupatla 1997]. Whatever the steps do, the point
+    returned has been checked.
     """
-    low, f_low, f_high, side = 0.0, _log(value(0.0) / delta), _log(value(high) / delta), 0
-    for _ in range(60):
-        if high - low <= 2e-16 * high:
+
+    def distance(epsilon: float) -> float:
+        return max(-_CLIFF, min(_CLIFF, _log(value(epsilon) / delta)))
+
+    # a is the latest point, b the end on the other side of the root, c the one before
+    b, f_b, a, f_a = 0.0, distance(0.0), high, distance(high)
+    share = 0.5
+    for _ in range(200):
+        if abs(a - b) <= 2e-15 * max(a, b):
             break
-        middle = 0.5 * (low + high)
-        if math.isfinite(f_high) and f_low > f_high:
-            guess = high - f_high * (high - low) / (f_high - f_low)
-            middle = min(max(guess, low + 1e-3 * (high - low)), high - 1e-17 * high) if side < 3 else middle
-        if not low < middle < high:
+        point = a + share * (b - a)
+        if not min(a, b) < point < max(a, b):
             break
-        here = _log(value(middle) / delta)
-        if here > 0:
-            low, f_low, f_high, side = middle, here, (f_high / 2 if side < 0 else f_high), min(side, 0) - 1
+        f = distance(point)
+        if (f > 0) == (f_a > 0):
+            c, f_c = a, f_a
         else:
-            high, f_high, f_low, side = middle, here, (f_low / 2 if side > 0 else f_low), max(side, 0) + 1
-            if here > -1e-15:
-                break
-    return high
+            c, f_c, b, f_b = b, f_b, a, f_a
+        a, f_a = point, f
+        if -1e-15 < f <= 0:
+            break
+        share = 0.5
+        if f_b not in (f_a, f_c) and f_c != f_a:
+            place, rise = (a - b) / (c - b), (f_a - f_b) / (f_c - f_b)
+            if 1 - math.sqrt(1 - place) < rise < math.sqrt(place):
+                share = f_a / (f_b - f_a) * f_c / (f_b - f_c)
+                share += (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
+        least = min(0.5, 1e-15 * max(a, b) / abs(b - a))  # steps over the root in the end
+        share = min(max(share, least), 1 - least)
+    return a if f_a <= 0 else b
 
 
 def _log(ratio: float) -> float:
     return math.log(ratio) if ratio > 0 else -math.inf
 
 
-def _last(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """Adjacent points between which `holds` turns from true to false."""
-    for _ in range(2000):
+def _last(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """A point at which `holds` is true, close to where it turns false on the way from low to high."""
+    least = (high - low) / 16
+    while high - low > least:
         middle = 0.5 * (low + high)
-        if middle in (low, high) or high - low <= 1e-16 * high:
+        if not low < middle < high:
             break
         if holds(middle):
             low = middle
         else:
             high = middle
-    return low, high
+    return low

@@ -32,6 +32,7 @@ _DIRECTIONS = {
 _WHY = {
     "exact": "A closed form, so there is nothing to approximate",
     "gaussian_dp": "Every part is Gaussian, so the whole is, and its profile is a closed form",
+    "spline": "Few releases with losses in windows: the profile is composed piece by piece, exactly but for rounding",
     "contour": "The sharpest accountant that has a certificate for these losses",
     "grid": "Discretised loss distributions, as the contour integral has no certificate here",
     "renyi": "Some part is known only by Rényi divergences (or they were asked for)",

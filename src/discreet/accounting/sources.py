@@ -1,4 +1,4 @@
-"""The numerical accountants of one direction, in order of preference: closed form, contour, list, grid.
+"""The numerical accountants of one direction, in order of preference: closed form, spline, contour, list, grid.
 
 A source answers for the finite losses of one direction. The first that has a narrow certificate is taken; otherwise the
 brackets of several are intersected.
@@ -15,6 +15,7 @@ from discreet.accounting.exact import EnumeratedLoss, SingleLoss
 from discreet.accounting.grid import grid_for_delta, grid_for_epsilon
 from discreet.accounting.pair import Direction, Pair
 from discreet.accounting.saddle import Unreachable
+from discreet.accounting.spline import SplineLoss
 from discreet.errors import CertificateError, InvalidArgument
 
 __all__ = ["Pairs", "Source", "source_for"]
@@ -75,9 +76,14 @@ def source_for(
     if method == "exact":
         raise InvalidArgument("method", method, "only one mechanism used once, or Gaussians, have a closed form")
     obstacle, line = "", None
+    if method in ("auto", "spline"):
+        line = _spline(pairs, direction, epsilon, delta, is_forced=method == "spline")
+        if line is not None and (method == "spline" or line.width <= _GOOD):
+            return line
     if method in ("auto", "contour"):
         try:
-            line = _contour(pairs, direction, epsilon, delta)
+            found = _contour(pairs, direction, epsilon, delta)
+            line = found if line is None else found.meet(line)
             if method == "contour" or line.width <= _GOOD:
                 return line
         except (Unreachable, OverflowError) as error:
@@ -105,6 +111,18 @@ def source_for(
             advice="Split it into parts, or give a Rényi curve of the part that has the widest losses.",
         ) from None
     return grid if line is None else grid.meet(line)
+
+
+def _spline(
+    pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None, *, is_forced: bool
+) -> Source | None:
+    try:
+        spline = SplineLoss(pairs, direction)
+    except Unreachable as error:
+        if not is_forced:
+            return None
+        raise CertificateError("the spline", limit=str(error), advice="Use method='auto' or method='grid'.") from None
+    return Source.of(spline, "spline", f"piecewise polynomials, {spline.pieces} pieces", epsilon, delta)
 
 
 def _contour(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source:

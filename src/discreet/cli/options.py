@@ -29,7 +29,19 @@ __all__ = [
     "choice",
 ]
 
-METHODS = ("auto", "exact", "gaussian_dp", "contour", "grid", "renyi", "concentrated", "optimal", "classic", "advanced")
+METHODS = (
+    "auto",
+    "exact",
+    "gaussian_dp",
+    "spline",
+    "contour",
+    "grid",
+    "renyi",
+    "concentrated",
+    "optimal",
+    "classic",
+    "advanced",
+)
 """What `--method` accepts; written here so that `--help` need not load the accountants."""
 
 
