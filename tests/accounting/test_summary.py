@@ -17,7 +17,7 @@ from discreet.accounting.cost import Cost
 from discreet.accounting.digits import bracket, percent, up
 from discreet.divergence import TradeOff, bayes_error
 from discreet.divergence import positive_predictive_value as exact_predictive_value
-from discreet.errors import CertificateError
+from discreet.errors import CertificateError, InvalidArgument
 
 TRAINING = 1_000 * Cost.gaussian(1.0).sampled(rate=0.01) + Cost.laplace(2.0)
 COSTS = [
@@ -244,3 +244,8 @@ def test_the_notebook_view_of_a_cost_shows_its_parts_and_a_reading() -> None:
     assert "1000gaussian(noise_multiplier=1).sampled(rate=0.01)" in text
     assert f"epsilon at delta 1e-06: {up(TRAINING.epsilon(1e-6))}" in text
     assert "nothing was released" in Tags(Cost.zero()._repr_html_()).text
+
+
+def test_a_row_that_does_not_exist_offers_the_closest_one() -> None:
+    with pytest.raises(InvalidArgument, match="did you mean 'GDP mu'"):
+        Cost.pure(1.0).summary()["GDP my"]

@@ -188,7 +188,12 @@ class Cost(Drawable):
 
         Applies to a single mechanism. Shuffled or fixed-size batches are not Poisson samples: their cost is larger.
         """
-        one_of("scheme", scheme, _SCHEMES)
+        if scheme not in _SCHEMES:
+            raise InvalidArgument(
+                "scheme",
+                scheme,
+                "pass 'poisson'; shuffled batches and batches of fixed size cost more, and are not accounted for",
+            )
         rate = probability("rate", rate)
         if self.adjacency != "add-remove":
             raise InvalidArgument(
@@ -286,7 +291,7 @@ class Cost(Drawable):
 
     def rdp(self, order: float) -> float:
         """Certified upper bound of the Rényi divergence of this order (> 1)."""
-        order = real("order", order, advice="pass an order > 1")
+        order = real("order", order, advice="pass a finite order > 1; at infinity it is pure_epsilon()")
         if order <= 1:
             raise InvalidArgument("order", order, "pass an order > 1")
         try:
@@ -304,6 +309,8 @@ class Cost(Drawable):
 
     def gdp(self) -> float:
         """The smallest mu for which mu-GDP is known to hold part by part; infinite if none."""
+        if len(self.parts) == 1 and self.parts[0][1] == 1:
+            return self.parts[0][0].gdp()
         return math.sqrt(_sum((leaf.gdp() ** 2, times) for leaf, times in self.parts)) * (1 + 1e-15)
 
     def advantage(self) -> float:
@@ -402,5 +409,8 @@ def _is_zero(name: str, value: object) -> bool:
 
 def _sum(terms: Any) -> float:
     """A sum of value * times, rounded up; infinite if any value is."""
-    values = [value * times for value, times in terms]
+    rows = list(terms)
+    if len(rows) == 1 and rows[0][1] == 1:
+        return float(rows[0][0])  # nothing was added, nothing was rounded
+    values = [value * times for value, times in rows]
     return math.inf if any(value == math.inf for value in values) else math.fsum(values) * (1 + 4e-16)

@@ -3,7 +3,7 @@
 For a cell of losses (a, b] that holds P-mass p and Q-mass q:
 
 - *upper*: split it onto the two end points so that both masses are kept, x = (p - q e^a) / (1 - e^{a-b}) at b and p - x
-  at a. The result dominates the cell [Doroshenko et al. 2022, Thm 3.1].
+  at a. The result dominates the cell [Doroshenko et al. 2022].
 - *lower*: merge the cell into the single loss ln(p/q): a post-processing. The cell edges are bent by
   -(h^2/12) d/dl ln(p(l) e^{-l/2}), so that ln(p/q) meets the lattice up to O(h^4), and what is left is paid for by
   evaluating at a slightly larger epsilon.

@@ -17,6 +17,7 @@ from discreet.accounting.attacker import least_detection, positive_predictive_va
 from discreet.accounting.digits import NARROW, bracket, percent, shown, up
 from discreet.accounting.explanation import NEIGHBOURS
 from discreet.accounting.saddle import Unreachable
+from discreet.arguments import one_of
 from discreet.errors import CertificateError, WideBracket
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class Summary:
     rows: tuple[Row, ...]
 
     def __getitem__(self, name: str) -> Row:
-        return {row.name: row for row in self.rows}[name]
+        rows = {row.name: row for row in self.rows}
+        return rows[one_of("name", name, rows)]
 
     def __str__(self) -> str:
         head = ("notion", "value", "what it says")

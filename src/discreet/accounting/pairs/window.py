@@ -6,7 +6,7 @@ between. A mechanism of *bounded range* epsilon (the exponential mechanism) has 
 
     delta(x) = (1 - e^{(x - epsilon)/2})^2 / (1 - e^{-epsilon})        for |x| <= epsilon,
 
-the largest over the two-point pairs of [Dong et al. 2020, Lemma 1]; its pair has the same density shape, no atoms.
+the largest over the two-point pairs of [Dong et al. 2020]; its pair has the same density shape, no atoms.
 
 Poisson sampling turns l into ln(1 - q + q e^l) and leaves the masses under Q alone.
 """
