@@ -14,6 +14,7 @@ import numpy as np
 
 from discreet.audit.binomial import at_least, at_most
 from discreet.audit.report import Finding
+from discreet.audit.subject import takes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,9 +38,10 @@ def error_holds(mechanism: Any, sides: Sequence[tuple[Any, NDArray[Any]]], *, mi
     slack = getattr(mechanism, "error_slack", None)
     level = miss / (2 * len(_CONFIDENCES) * len(numeric))
     for value, drawn in numeric:
+        options = {"dimension": np.size(value)} if np.ndim(value) and takes(error, "dimension") else {}
         distance = np.abs(drawn - np.asarray(value, dtype=np.float64)).reshape(len(drawn), -1)[:, 0]
         for confidence in _CONFIDENCES:
-            width = float(error(confidence))
+            width = float(error(confidence, **options))
             n, beyond = len(distance), int((distance > width).sum())
             if float(at_least(beyond, n, level)) > 1 - confidence:
                 return Finding(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import count, probability, unit_fraction
 from discreet.audit.accuracy import error_holds
+from discreet.audit.agreement import single_releases_agree
 from discreet.audit.claim import Claim
 from discreet.audit.counting import Sides, values_and_bits
 from discreet.audit.description import cost_falls_with_noise, survives_storing
@@ -83,7 +84,7 @@ def check(
     values: list[Evidence] = []
     bits: list[Evidence] = []
     drawn: list[tuple[Any, Any]] = []
-    share = alarm / 3
+    share = alarm / 4  # for values, low bits, the error and single releases
     for left, right in pairs:
         sides = Sides(subject.draw(left, number, generator), subject.draw(right, number, generator))
         drawn += [(left, sides.left), (right, sides.right)]
@@ -97,6 +98,7 @@ def check(
         _privacy("privacy", values),
         _precision(bits, drawn, getattr(mechanism, "granularity", None)),
         error_holds(mechanism, drawn, miss=share),
+        single_releases_agree(subject, *drawn[0], miss=share, generator=generator),
         *before,
     )
     measured = max(evidence.epsilon(at) for evidence in (*values, *bits))

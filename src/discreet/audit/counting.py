@@ -43,16 +43,12 @@ class Sides:
     def evidence(self, seen: Sequence[View], claim: Claim, *, miss: float, delta: float) -> list[Evidence]:
         """The events chosen in these views, tested together: a true claim is refuted with probability at most miss."""
         cut = max(1, len(self.left) // _LEARNING)
-        events = [
-            event
-            for view in seen
-            for event in chosen(
-                view, self.left[:cut], self.right[:cut], claim, trials=max(1, len(self.left) - cut), delta=delta
-            )
-        ]
+        trials = max(1, len(self.left) - cut)
+        groups = [chosen(view, self.left[:cut], self.right[:cut], claim, trials=trials, delta=delta) for view in seen]
+        number = sum(map(len, groups))
         found: list[Evidence] = []
-        for event in events:
-            found += tested(event, self.left[cut:], self.right[cut:], claim, miss=miss / len(events))
+        for events in groups:
+            found += tested(events, self.left[cut:], self.right[cut:], claim, miss=miss / number)
         return found
 
     def learning(self) -> tuple[NDArray[Any], NDArray[Any]]:

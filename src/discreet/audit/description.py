@@ -99,7 +99,7 @@ def survives_storing(mechanism: Any, cost: Cost) -> Finding:
         spoiled = []
     for name, value in description.items():
         if isinstance(value, float):
-            spoiled += [(name, {**description, name: bad}) for bad in (math.nan, "much", None, -value)]
+            spoiled += [(name, {**description, name: bad}) for bad in (math.nan, "much", -value)]
     for name, wrong in spoiled:
         if wrong[name] == description[name]:
             continue

@@ -46,10 +46,6 @@ class Event:
     edges: NDArray[np.float64]
     chosen: NDArray[np.bool_]
 
-    def count(self, releases: NDArray[Any]) -> int:
-        """How many of these releases are in the event."""
-        return int(self.chosen[self.edges.searchsorted(self.view.score(releases), "right")].sum())
-
     def __str__(self) -> str:
         if self.view.labels:
             names = [
@@ -137,7 +133,7 @@ def chosen(
     a, b = view.score(left), view.score(right)
     edges = cells(np.concatenate([a, b]))
     size = len(edges) + 1
-    counts = [np.bincount(edges.searchsorted(side, "right"), minlength=size).astype(np.float64) for side in (a, b)]
+    counts = [histogram(edges, side) for side in (a, b)]
     found = []
     for first, second in (counts, counts[::-1]):
         total = first.sum(), second.sum()
@@ -161,15 +157,25 @@ def chosen(
     return found
 
 
-def tested(event: Event, left: NDArray[Any], right: NDArray[Any], claim: Claim, *, miss: float) -> list[Evidence]:
-    """The event, counted on releases that the choice has not seen, in both directions.
+def histogram(edges: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How many scores each cell holds."""
+    return np.bincount(edges.searchsorted(scores, "right"), minlength=len(edges) + 1).astype(np.int64)
 
-    The probability that either refutes a true claim is at most `miss`.
+
+def tested(
+    events: list[Event], left: NDArray[Any], right: NDArray[Any], claim: Claim, *, miss: float
+) -> list[Evidence]:
+    """Events of one view, counted on releases that the choice has not seen, in both directions.
+
+    For each event, the probability that either direction refutes a true claim is at most `miss`.
     """
     n = min(len(left), len(right))
-    counts = event.count(left[:n]), event.count(right[:n])
+    view, edges = events[0].view, events[0].edges
+    sides = [histogram(edges, view.score(side[:n])) for side in (left, right)]
     found = []
-    for likely, unlikely in (counts, counts[::-1]):
-        low, high = float(at_least(likely, n, miss / 4)), float(at_most(unlikely, n, miss / 4))
-        found.append(Evidence(str(event), likely, unlikely, n, low, high, float(claim.allows(high))))
+    for event in events:
+        counts = [int(side[event.chosen].sum()) for side in sides]
+        for likely, unlikely in (counts, counts[::-1]):
+            low, high = float(at_least(likely, n, miss / 4)), float(at_most(unlikely, n, miss / 4))
+            found.append(Evidence(str(event), likely, unlikely, n, low, high, float(claim.allows(high))))
     return found

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.account import account, examples
+from discreet.cli.audit import audit
 from discreet.cli.demo import demo
 from discreet.cli.door import Door
 
@@ -28,6 +29,7 @@ app = typer.Typer(
     ),
 )
 app.add_typer(account, short_help="Read, solve for, compare and draw privacy costs.")
+app.add_typer(audit, short_help="Try to refute what a mechanism says about itself.")
 app.command(epilog=examples("discreet demo"))(demo)
 
 

@@ -90,6 +90,11 @@ class Additive(Mechanism):
         return (self._reach(miss * (1 - 1e-15), coordinates) + self._rounding) * self._unit
 
     @property
+    def error_slack(self) -> float:
+        """`error(confidence)` is at most this much above the exact quantile of |released - value|."""
+        return (self._rounding + 1) * self._unit
+
+    @property
     def variance(self) -> float:
         """The variance of the noise on one coordinate."""
         return self._moments(self._coordinates(None))[1] * self._unit**2
@@ -122,6 +127,16 @@ class IntegerAdditive(Additive):
         if isinstance(placed, int):
             return placed + int(self._draw(size, None, generator))
         return _saturating_sum(placed, self._draw(size, placed.shape, generator))
+
+    def releases(self, value: Any, n: int, *, generator: Generator | None = None) -> Any:
+        """n independent releases of one value: int64 of shape (n, *shape of the value)."""
+        number = count("n", n)
+        placed = integers(value)
+        size = self._size_of(placed)
+        steps = integers([placed] if isinstance(placed, int) else placed[None])
+        assert isinstance(steps, np.ndarray)
+        noise = self._draw(size, (number, *np.shape(placed)), generator)
+        return _saturating_sum(np.broadcast_to(steps, noise.shape), noise)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -168,6 +183,25 @@ class LatticeAdditive(Additive):
         placed = self.lattice.place(exact)
         shape = None if isinstance(placed, int) else placed.shape
         return self.lattice.restore(added(placed, self._draw(size, shape, generator)))
+
+    def releases(self, value: Any, n: int, *, generator: Generator | None = None) -> Any:
+        """n independent releases of one value: float64 of shape (n, *shape of the value)."""
+        number = count("n", n)
+        exact = reals(value)
+        size = self._size_of(exact)
+        placed = self.lattice.place(exact)
+        if isinstance(placed, int):
+            placed = np.array(placed, dtype=np.int64 if abs(placed) < 1 << 62 else object)
+        noise = self._draw(size, (number, *placed.shape), generator)
+        return self.lattice.restore(added(np.broadcast_to(placed, noise.shape), noise))
+
+    def examples(self) -> list[tuple[Any, Any]]:
+        """One person moves one coordinate by all of the sensitivity."""
+        if self.dimension is None:
+            return [(0.0, self.sensitivity)]
+        there = np.zeros(self.dimension)
+        there[0] = self.sensitivity
+        return [(np.zeros(self.dimension), there)]
 
 
 def _saturating_sum(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:

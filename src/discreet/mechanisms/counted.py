@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from discreet.noise import Generator
 
-__all__ = ["CountedKeys", "permutation"]
+__all__ = ["CountedKeys", "neighbouring_counts", "permutation"]
 
 _ADVICE = "pass a mapping {key: count}, or a pair (keys, counts) of equally long sequences"
 
@@ -66,6 +66,22 @@ class CountedKeys:
             return places[sorted(range(len(listed)), key=listed.__getitem__)]
         except TypeError:  # keys that have no order stay shuffled
             return places
+
+
+def neighbouring_counts(keys: int, adjacency: str, people: int) -> list[tuple[dict[str, int], dict[str, int]]]:
+    """Neighbouring tables in which one person has `keys` keys: alone, and beside `people` others."""
+    names = [f"key {place}" for place in range(keys)]
+    if adjacency == "add-remove":
+        return [({}, dict.fromkeys(names, 1)), (dict.fromkeys(names, people), dict.fromkeys(names, people + 1))]
+    others = [f"other {place}" for place in range(keys)]
+    before, after = dict.fromkeys(names, people), dict.fromkeys(others, people)
+    return [
+        (dict.fromkeys(names, 1), dict.fromkeys(others, 1)),
+        (
+            {**before, **dict.fromkeys(others, people + 1)},
+            {**dict.fromkeys(names, people + 1), **after},
+        ),
+    ]
 
 
 def permutation(n: int, generator: Generator) -> NDArray[np.intp]:

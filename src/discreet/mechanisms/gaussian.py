@@ -223,6 +223,15 @@ class DiscreteGaussian(IntegerAdditive):
             )
         return size
 
+    def examples(self) -> list[tuple[Any, Any]]:
+        """One person moves one integer by all of the sensitivity, or as many coordinates as allowed."""
+        if self.sensitivity is not None:
+            return [(0, self.sensitivity)]
+        number, step = (self.l0_sensitivity, self.linf_sensitivity) if self.l0_sensitivity else (1, 1)
+        if self.l2_sensitivity is not None:
+            number, step = (self._square, 1) if self._square <= 64 else (1, math.isqrt(self._square))
+        return [(np.zeros(number or 1, dtype=np.int64), np.full(number or 1, step, dtype=np.int64))]
+
     def _draw(self, dimension: int, shape: tuple[int, ...] | None, generator: Generator | None) -> Any:
         return discrete_gaussian(self.scale, shape, generator=generator)
 

@@ -12,7 +12,7 @@ from discreet.accounting.cost import ADJACENCIES
 from discreet.accounting.leaves.leaf import finite_epsilon
 from discreet.arguments import count, one_of, unit_fraction
 from discreet.errors import InvalidArgument
-from discreet.mechanisms.counted import CountedKeys
+from discreet.mechanisms.counted import CountedKeys, neighbouring_counts
 from discreet.mechanisms.keeping import Keeping, at_most
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.noise.generator import chosen_generator
@@ -88,6 +88,19 @@ class KeySelection(Mechanism):
         """(key_epsilon, key_delta) for each key that one person can change."""
         return changed_keys(self.keys_per_unit, self.adjacency) * Cost.approximate(
             self.key_epsilon, self.key_delta, adjacency=self.adjacency
+        )
+
+    def examples(self) -> list[tuple[Any, Any]]:
+        """One person's keys: nobody else's, and those of a few."""
+        return [*neighbouring_counts(self.keys_per_unit, self.adjacency, max(1, self._keeping.least(0.5)))]
+
+    def noisier(self) -> KeySelection:
+        """Half the level of every key."""
+        return KeySelection(
+            key_epsilon=self.key_epsilon / 2,
+            key_delta=self.key_delta / 2,
+            keys_per_unit=self.keys_per_unit,
+            adjacency=self.adjacency,
         )
 
     @cached_property

@@ -156,6 +156,10 @@ class DiscreteLaplace(IntegerAdditive):
         """The exact scale s of the noise."""
         return as_written(self.noise_multiplier) * self.sensitivity
 
+    def examples(self) -> list[tuple[Any, Any]]:
+        """One person moves an integer by all of the sensitivity."""
+        return [(0, self.sensitivity)]
+
     def _draw(self, dimension: int, shape: tuple[int, ...] | None, generator: Generator | None) -> Any:
         return discrete_laplace(self.scale, shape, generator=generator)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from discreet.accounting.cost import ADJACENCIES
-from discreet.arguments import one_of
+from discreet.arguments import count, one_of
 from discreet.errors import InvalidArgument, StorageError, UnknownVersion
 
 if TYPE_CHECKING:
@@ -61,6 +61,19 @@ class Mechanism(ABC):
     @abstractmethod
     def error(self, confidence: float = 0.95) -> float:
         """The half-width that holds with this probability: |released - value| <= error(confidence)."""
+
+    # ---------------------------------------------------------------- auditing
+
+    def examples(self) -> list[tuple[Any, Any]]:
+        """Pairs of neighbouring values, the worst ones known: what `discreet.audit.check` releases."""
+        return []
+
+    def releases(self, value: Any, n: int, *, generator: Generator | None = None) -> Any:
+        """n independent releases of one value, for audits and simulations: a list, or an array of them.
+
+        They cost n times what one costs.
+        """
+        return [self.release(value, generator=generator) for _ in range(count("n", n))]
 
     # ---------------------------------------------------------------- storing
 

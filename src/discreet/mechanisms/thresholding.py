@@ -16,7 +16,7 @@ from discreet.accounting.cost import ADJACENCIES
 from discreet.accounting.leaves.leaf import finite_epsilon
 from discreet.arguments import count, one_of, positive, unit_fraction
 from discreet.errors import InvalidArgument
-from discreet.mechanisms.counted import CountedKeys
+from discreet.mechanisms.counted import CountedKeys, neighbouring_counts
 from discreet.mechanisms.keeping import at_most
 from discreet.mechanisms.key_selection import changed_keys, key_failure, key_level, keys_of_a_unit, per_key
 from discreet.mechanisms.mechanism import Mechanism
@@ -66,6 +66,17 @@ class Thresholding(Mechanism):
     @abstractmethod
     def _log_tail(self, least: int) -> float:
         """ln P(noise >= least), to a few ulps."""
+
+    def examples(self) -> list[tuple[Any, Any]]:
+        """One person's keys: nobody else's, and those of so many that the threshold is near."""
+        return [*neighbouring_counts(self.keys_per_unit, self.adjacency, self.threshold)]
+
+    def noisier(self) -> Thresholding:
+        """Twice the noise, and a threshold twice as high: more noise alone would show more keys of one person."""
+        fields = self.to_dict()
+        noise = {"key_epsilon": 0.5, "noise_multiplier": 2.0}
+        changes = {name: fields[name] * factor for name, factor in noise.items() if name in fields}
+        return type(self).from_dict({**fields, **changes, "threshold": 2 * self.threshold})
 
     @property
     def _changed(self) -> int:
