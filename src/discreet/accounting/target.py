@@ -80,12 +80,12 @@ class Target:
             return self.constant()
         best, at = min((self.reached(x), x) for x in (low, high))
         closest = "" if best == math.inf else f" (the smallest found is {best:.6g}, at x = {at:.6g})"
-        advice = "Allow a larger epsilon or delta, fewer steps, or set low= and high= around the expected value."
+        advice = "Allow a larger epsilon or delta, or fewer steps; or set low and high around the expected value."
         if best == math.inf and self.delta == 0:
             advice = "Without a delta this cost has no finite epsilon. Allow a larger epsilon or delta: pass delta > 0."
         return CertificateError(
             "this target",
-            limit=f"no parameter between {low:.3g} and {high:.3g} with epsilon <= {self.epsilon:g} "
+            limit=f"the range tried: no parameter between {low:.3g} and {high:.3g} has epsilon <= {self.epsilon:g} "
             f"at delta = {self.delta:g}{closest}",
             advice=advice,
         )

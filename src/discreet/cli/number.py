@@ -9,7 +9,7 @@ import typer
 
 __all__ = ["above", "below", "json_number", "number", "relative"]
 
-_ADVICE = "write a number such as 1e-5 or 0.01, or a fraction such as 256/60000"
+_ADVICE = "write a number such as 14000, 1e6, 1e-5 or 0.01, or a fraction such as 256/60000"
 
 
 def number(text: str) -> float:
