@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import InvalidArgument
 from discreet.noise import SecureGenerator, staircase
-from discreet.noise.staircase import FirstStep, StaircaseMagnitude, Steps, uniform
+from discreet.noise.staircase import FirstStep, StaircaseMagnitude, Steps
 from discreet.noise.table import Table, thresholds
 from discreet.noise.testing import SeededGenerator
 from noise.chosen import ChosenWords
@@ -134,16 +134,6 @@ def test_zero_is_counted_once_step_by_step() -> None:
     assert generator.taken >= 6
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 5, 8, 1000])
-def test_places_are_uniform(width: int) -> None:
-    draws = uniform(width, DRAWS, fresh())
-    assert draws.min() >= 0
-    assert draws.max() < width
-    if width > 1:
-        assert p_value_of_residues(draws, width) > ALPHA
-        assert p_value_of_residues(draws // 2 * 2, width) < ALPHA
-
-
 @pytest.mark.parametrize(
     ("wrong", "argument"),
     [
@@ -181,4 +171,4 @@ def test_sizes_and_seeds() -> None:
 def test_the_table_reaches_every_whole_number() -> None:
     table = Table(StaircaseMagnitude(Q(1), 4, 2))
     assert len(table.sorted) < 4 * 46
-    assert table.draw((2**64 - 2), ChosenWords([2**64 - 1] * 3 + [0])) > 4 * 150
+    assert table.found((2**64 - 2), ChosenWords([2**64 - 1] * 3 + [0])) > 4 * 150

@@ -42,7 +42,8 @@ def test_a_word_that_decides_gives_the_number_of_thresholds_below_it(table: Tabl
     words = [u << 1 | bit for u in around(table) if u not in table.sorted for bit in (0, 1)]
     expected = [sum(t < word >> 1 for t in table.sorted) for word in words]
     generator = ChosenWords([])
-    assert [table.draw(word, generator) for word in words] == expected
+    assert [table.found(word, generator) for word in words] == expected
+    assert [table.draw(np.array([word], dtype=np.uint64), generator) for word in words] == expected
     assert table.draws(np.array(words, dtype=np.uint64), generator).tolist() == expected
     assert generator.taken == 0
 
@@ -51,7 +52,8 @@ def test_a_word_that_decides_gives_the_number_of_thresholds_below_it(table: Tabl
 def test_single_and_many_draws_agree_on_random_words(table: Table) -> None:
     words = SeededGenerator(7).words(3000)
     many = table.draws(words, SeededGenerator(8))
-    assert many.tolist() == [table.draw(int(word), SeededGenerator(8)) for word in words]
+    assert many.tolist() == [table.found(int(word), SeededGenerator(8)) for word in words]
+    assert many.tolist() == [table.draw(words[i : i + 1], SeededGenerator(8)) for i in range(words.size)]
     assert many.dtype == np.int64
 
 
@@ -71,7 +73,10 @@ def test_a_word_at_a_threshold_is_decided_by_the_next_bits(table: Table) -> None
             if not 0 <= more < 1 << 64 or more == deeper:
                 continue
             generator = ChosenWords([more])
-            assert table.draw(u << 1, generator) == expected
+            assert table.found(u << 1, generator) == expected
+            assert generator.taken == 1
+            generator = ChosenWords([more])
+            assert table.draw(np.array([u << 1], dtype=np.uint64), generator) == expected
             assert generator.taken == 1
             generator = ChosenWords([more])
             assert table.draws(np.array([u << 1 | 1], dtype=np.uint64), generator).tolist() == [expected]
@@ -86,7 +91,7 @@ def test_refinement_goes_on_for_as_long_as_the_bits_agree() -> None:
         last = deep & (2**64 - 1)
         for more, expected in [(last - 1, k - 1), (last + 1, k)]:
             generator = ChosenWords([*same, more])
-            assert table.draw(u << 1, generator) == expected
+            assert table.found(u << 1, generator) == expected
             assert generator.taken == 6
 
 
@@ -95,7 +100,7 @@ def test_the_last_word_reaches_into_the_far_tail(table: Table) -> None:
     """u = 2^63 - 1 followed by x: the draw is the k with P(M < k) <= U < P(M < k + 1), however far out."""
     for more in ([0], [2**63], [2**64 - 2**40], [2**64 - 1, 5], [2**64 - 1, 2**64 - 1, 2**64 - 1, 12345]):
         generator = ChosenWords(more)
-        k = table.draw(LAST << 1, generator)
+        k = table.found(LAST << 1, generator)
         assert generator.taken == len(more)
         bits = 63 + 64 * len(more)
         u = LAST
@@ -107,8 +112,8 @@ def test_the_last_word_reaches_into_the_far_tail(table: Table) -> None:
 def test_draws_beyond_the_table_get_rarer_as_the_law_says() -> None:
     # P(M >= k) = e^-k: after 63 ones and 64 ones it takes k > 127 ln 2
     table = Table(Geometric(Q(1)))
-    assert table.draw(LAST << 1, ChosenWords([2**64 - 1, 0])) == int(127 * np.log(2))
-    assert table.draw(LAST << 1, ChosenWords([2**64 - 1] * 15 + [0])) == int(np.log(2) * (63 + 64 * 15))
+    assert table.found(LAST << 1, ChosenWords([2**64 - 1, 0])) == int(127 * np.log(2))
+    assert table.found(LAST << 1, ChosenWords([2**64 - 1] * 15 + [0])) == int(np.log(2) * (63 + 64 * 15))
 
 
 @given(scale=st.fractions(min_value=Q(1, 50), max_value=60), seed=st.integers(0, 2**32))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, overload
 
 import numpy as np
 
 from discreet.noise.certified import exp_minus
 from discreet.noise.normal_law import DiscreteNormal, RoundedNormal
-from discreet.noise.sampler import Sampler, Signed, checked_scale, drawn, signed
+from discreet.noise.sampler import SIGNS, Sampler, Signed, drawn, kept, signed
 from discreet.noise.table import Table
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ __all__ = ["discrete_gaussian", "rounded_gaussian"]
 
 LARGEST_SCALE: Final = 10**9
 TABLE_SCALE: Final = 1024  # up to here one table of 9.1 * scale thresholds holds all words
-KEPT: Final = 16
+LAYER_SCALE: Final = 256
 
 _ELEVEN = np.uint64(11)
 _UNIT = 2.0**-53
@@ -43,8 +42,7 @@ def discrete_gaussian(
     The scale is taken at its exact value, also if it is a float, and is at most 10^9. One draw is a Python integer,
     many are an int64 array (a draw beyond int64 has probability below e^{-10^19} and would be refused, not wrapped).
     """
-    exact = checked_scale(scale, most=LARGEST_SCALE)
-    return drawn(lambda: _discrete_gaussian(exact), size, generator)
+    return drawn(_discrete_gaussian(scale), size, generator)
 
 
 @overload
@@ -61,16 +59,15 @@ def rounded_gaussian(
     Added to a whole number it is the continuous Gaussian mechanism followed by rounding, so it costs exactly what that
     one costs. Arguments as for `discrete_gaussian`.
     """
-    exact = checked_scale(scale, most=LARGEST_SCALE)
-    return drawn(lambda: _rounded_gaussian(exact), size, generator)
+    return drawn(_rounded_gaussian(scale), size, generator)
 
 
 class Layers(Sampler):
     """Gaussian magnitudes of any scale: a layer from a table, a place within it, and an exact rejection.
 
-    Let s = scale / 2^shift be between 512 and 1024. A layer h with mass ∝ e^{-h²/2s²} and a place t, uniform in [0, 1),
+    Let s = scale / 2^shift be between 128 and 256. A layer h with mass ∝ e^{-h²/2s²} and a place t, uniform in [0, 1),
     are accepted with probability e^{-x}, x = t (2h + t) / 2s²: then 2^shift (h + t) has the density e^{-y²/2 scale²}.
-    Fewer than one in 1000 are rejected.
+    Fewer than one in 250 are rejected.
 
     V is uniform, and the pair is kept if V >= 1 - e^{-x}. Because x - x² <= 1 - e^{-x} <= x, products and comparisons
     decide nearly always; in arrays they are made in floating point, whose every rounding (each product and quotient
@@ -79,40 +76,47 @@ class Layers(Sampler):
     """
 
     def __init__(self, scale: Fraction) -> None:
-        self.shift = (-(-scale.numerator // (scale.denominator * TABLE_SCALE)) - 1).bit_length()
+        self.shift = (-(-scale.numerator // (scale.denominator * LAYER_SCALE)) - 1).bit_length()
         small = scale / (1 << self.shift)
         self.table = Table(DiscreteNormal(small, sides=1))
         self.decay = 1 / (2 * small**2)
-        self.decay_float = float(self.decay)
+        self.decay_over, self.decay_under = float(self.decay) * _OVER, float(self.decay) * _UNDER
 
     @abstractmethod
-    def place(self, word: int, bits: int) -> tuple[Fraction, Fraction]:
-        """Bounds of t, given so many of its bits."""
+    def place(self, word: int, bits: int) -> tuple[int, int, int]:
+        """(low, high, n) with low <= 2^n t <= high, given so many bits of t."""
 
     @abstractmethod
     def places(self, words: NDArray[np.uint64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Bounds of t, exact as floats."""
 
     @abstractmethod
-    def value(self, layer: int, word: int) -> int:
-        """The magnitude."""
+    def most(self, word: int) -> float:
+        """The upper bound of t, exact as a float."""
 
     @abstractmethod
-    def values(self, layers: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The magnitudes."""
+    def rest(self, word: int) -> int:
+        """What the place adds to the magnitude 2^shift h."""
+
+    @abstractmethod
+    def rests(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """What the places add."""
 
     zero_has_a_sign: bool
     """Whether +0 and -0 are different things before rounding, or one thing that must not be counted twice."""
 
-    def one(self, generator: Generator) -> int:
+    def one(self, generator: Generator) -> np.int64:
         while True:
-            word, place, chance = generator.word(), generator.word(), generator.word()
-            layer = self.table.draw(word, generator)
-            if not self.kept(layer, place, chance, generator):
+            words = generator.few(3)
+            layer = self.table.draw(words[:1], generator)
+            word, place, chance = map(int, words)
+            most = self.most(place)
+            likely = (chance >> 11) * _UNIT >= most * (2.0 * float(layer) + most) * self.decay_over
+            if not likely and not self.kept(int(layer), place, chance, generator):
                 continue
-            value = self.value(layer, place)
+            value = (layer << np.int64(self.shift)) + np.int64(self.rest(place))
             if value or self.zero_has_a_sign or not word & 1:
-                return -value if word & 1 else value
+                return value * SIGNS[word & 1]
 
     def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
         found = np.empty(n, dtype=np.int64)
@@ -121,7 +125,7 @@ class Layers(Sampler):
             words, place, chance = generator.words(3 * waiting.size).reshape(3, -1)
             layers = self.table.draws(words, generator)
             kept = self._kept(layers, place, chance, generator)
-            values = signed(self.values(layers, place), words)
+            values = signed((layers << self.shift) + self.rests(place), words)
             if not self.zero_has_a_sign:
                 kept &= (values != 0) | (words & np.uint64(1) == 0)
             found[waiting] = values
@@ -138,10 +142,10 @@ class Layers(Sampler):
         low, high = self.places(places)
         twice = 2.0 * layers
         chance = (chances >> _ELEVEN).astype(np.float64) * _UNIT  # V lies in [chance, chance + 2^-53]
-        most = high * (twice + high) * (self.decay_float * _OVER)
+        most = high * (twice + high) * self.decay_over
         kept = chance >= most
         doubtful = np.flatnonzero(~kept)
-        least = low[doubtful] * (twice[doubtful] + low[doubtful]) * (self.decay_float * _UNDER)
+        least = low[doubtful] * (twice[doubtful] + low[doubtful]) * self.decay_under
         rejected = chance[doubtful] + _UNIT <= least * (1 - most[doubtful]) * _UNDER
         for i in doubtful[~rejected]:
             kept[i] = self.kept(int(layers[i]), int(places[i]), int(chances[i]), generator)
@@ -149,15 +153,16 @@ class Layers(Sampler):
 
     def kept(self, layer: int, place: int, chance: int, generator: Generator) -> bool:
         """Whether V >= 1 - e^{-x}, exactly; place and V have 64 bits each and get more if these do not decide."""
-        bits = 64
+        decay, bits = self.decay, 64
         while True:
-            low, high = self.place(place, bits)
-            most = high * (2 * layer + high) * self.decay
-            if chance * most.denominator >= most.numerator << bits:  # V >= x
+            low, high, n = self.place(place, bits)
+            most = high * ((layer << n + 1) + high) * decay.numerator
+            if chance * decay.denominator << 2 * n >= most << bits:  # V >= x: nearly always
                 return True
-            least = low * (2 * layer + low) * self.decay
-            if chance >= (1 << bits) - exp_minus(most, bits)[0]:
+            surely = exp_minus(Fraction(most, decay.denominator << 2 * n), bits)[0]
+            if chance >= (1 << bits) - surely:
                 return True
+            least = Fraction(low * ((layer << n + 1) + low) * decay.numerator, decay.denominator << 2 * n)
             if chance + 1 <= (1 << bits) - exp_minus(least, bits)[1]:
                 return False
             place, chance, bits = place << 64 | generator.word(), chance << 64 | generator.word(), bits + 64
@@ -168,19 +173,22 @@ class DiscreteLayers(Layers):
 
     zero_has_a_sign = False
 
-    def place(self, word: int, bits: int) -> tuple[Fraction, Fraction]:
-        place = Fraction(word >> (bits - self.shift), 1 << self.shift)
-        return place, place
+    def place(self, word: int, bits: int) -> tuple[int, int, int]:
+        place = word >> (bits - self.shift)
+        return place, place, self.shift
 
     def places(self, words: NDArray[np.uint64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         place = (words >> np.uint64(64 - self.shift)).astype(np.float64) * 2.0**-self.shift
         return place, place
 
-    def value(self, layer: int, word: int) -> int:
-        return (layer << self.shift) + (word >> (64 - self.shift))
+    def most(self, word: int) -> float:
+        return (word >> (64 - self.shift)) * 2.0**-self.shift
 
-    def values(self, layers: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
-        return (layers << self.shift) + (words >> np.uint64(64 - self.shift)).view(np.int64)
+    def rest(self, word: int) -> int:
+        return word >> (64 - self.shift)
+
+    def rests(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        return (words >> np.uint64(64 - self.shift)).view(np.int64)
 
 
 class RoundedLayers(Layers):
@@ -188,26 +196,28 @@ class RoundedLayers(Layers):
 
     zero_has_a_sign = True
 
-    def place(self, word: int, bits: int) -> tuple[Fraction, Fraction]:
-        return Fraction(word, 1 << bits), Fraction(word + 1, 1 << bits)
+    def place(self, word: int, bits: int) -> tuple[int, int, int]:
+        return word, word + 1, bits
 
     def places(self, words: NDArray[np.uint64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         place = (words >> _ELEVEN).astype(np.float64) * _UNIT
         return place, place + _UNIT
 
-    def value(self, layer: int, word: int) -> int:
-        return (layer << self.shift) + (((word >> (63 - self.shift)) + 1) >> 1)
+    def most(self, word: int) -> float:
+        return ((word >> 11) + 1) * _UNIT
 
-    def values(self, layers: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
-        halves = (words >> np.uint64(63 - self.shift)).view(np.int64)
-        return (layers << self.shift) + ((halves + 1) >> 1)
+    def rest(self, word: int) -> int:
+        return ((word >> (63 - self.shift)) + 1) >> 1
 
-
-@lru_cache(maxsize=KEPT)
-def _discrete_gaussian(scale: Fraction) -> Sampler:
-    return Signed(Table(DiscreteNormal(scale, sides=2))) if scale <= TABLE_SCALE else DiscreteLayers(scale)
+    def rests(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        return ((words >> np.uint64(63 - self.shift)).view(np.int64) + 1) >> 1
 
 
-@lru_cache(maxsize=KEPT)
-def _rounded_gaussian(scale: Fraction) -> Sampler:
-    return Signed(Table(RoundedNormal(scale))) if scale <= TABLE_SCALE else RoundedLayers(scale)
+_discrete_gaussian = kept(
+    lambda scale: Signed(Table(DiscreteNormal(scale, sides=2))) if scale <= TABLE_SCALE else DiscreteLayers(scale),
+    most=LARGEST_SCALE,
+)
+_rounded_gaussian = kept(
+    lambda scale: Signed(Table(RoundedNormal(scale))) if scale <= TABLE_SCALE else RoundedLayers(scale),
+    most=LARGEST_SCALE,
+)

@@ -46,6 +46,10 @@ class Generator(ABC):
         """One uniform 64-bit word as a Python integer."""
         return int(self.words(1)[0])
 
+    def few(self, n: int) -> NDArray[np.uint64]:
+        """n <= 64 words, the cheap way."""
+        return self.words(n)
+
     def integer(self, bits: int) -> int:
         """A uniform integer in [0, 2^bits)."""
         bits = count("bits", bits)
@@ -74,15 +78,16 @@ class SecureGenerator(Generator):
 
     def _start(self) -> None:
         self._lock = threading.Lock()
-        self._buffer = bytearray(8 * BUFFER_WORDS)
-        self._position = len(self._buffer)
+        self._buffer = np.zeros(BUFFER_WORDS, dtype=np.uint64)
+        self._view = self._buffer.data
+        self._next = BUFFER_WORDS
         self._process = os.getpid()
 
     def words(self, n: int) -> NDArray[np.uint64]:
         """n independent uniform 64-bit words; many of them come from keys used for this call only."""
         n = count("n", n)
         if n <= FEW_WORDS:
-            return np.frombuffer(self._taken(8 * n), dtype="<u8").astype(np.uint64)
+            return self.few(n)
         try:
             drawn = np.empty(n, dtype=np.uint64)
         except (MemoryError, ValueError):
@@ -90,24 +95,35 @@ class SecureGenerator(Generator):
         fill(drawn.data.cast("B"))
         return drawn
 
+    def few(self, n: int) -> NDArray[np.uint64]:
+        """n <= 64 words from the buffer, which forgets them."""
+        if self._process != os.getpid():
+            self._start()
+        with self._lock:
+            start = self._taken(n)
+            part = self._buffer[start : start + n]
+            words = part.copy()
+            part.fill(0)
+        return words
+
     def word(self) -> int:
         """One uniform 64-bit word as a Python integer: the cheap way for single draws."""
-        return int.from_bytes(self._taken(8), "little")
-
-    def _taken(self, length: int) -> bytearray:
-        """The next bytes of the buffer, which forgets them."""
         if self._process != os.getpid():  # a fork that did not go through Python's hooks
             self._start()
         with self._lock:
-            buffer, start = self._buffer, self._position
-            end = start + length
-            if end > len(buffer):
-                fill(memoryview(buffer))
-                start, end = 0, length
-            taken = buffer[start:end]
-            buffer[start:end] = _ZEROS[:length]
-            self._position = end
-        return taken
+            start = self._taken(1)
+            word: int = self._view[start]
+            self._view[start] = 0
+        return word
+
+    def _taken(self, n: int) -> int:
+        """Where the next n words of the buffer begin; the lock is held."""
+        start = self._next
+        if start + n > BUFFER_WORDS:
+            fill(self._view.cast("B"))
+            start = 0
+        self._next = start + n
+        return start
 
     def __reduce__(self) -> str:
         advice = "a secure generator is never copied; use discreet.noise.secure_generator()"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, overload
 
 import numpy as np
@@ -10,10 +9,11 @@ import numpy as np
 from discreet.arguments import count
 from discreet.errors import InvalidArgument
 from discreet.noise.law import Digit, Geometric, Positive, RoundedLaplace, Sign, TwoSidedGeometric
-from discreet.noise.sampler import Sampler, Signed, Unsigned, checked_scale, drawn, signed
+from discreet.noise.sampler import SIGNS, Either, Sampler, Signed, Unsigned, drawn, kept, signed
 from discreet.noise.table import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -25,8 +25,9 @@ __all__ = ["discrete_laplace", "geometric", "geometric_sampler", "rounded_laplac
 
 LARGEST_SCALE: Final = 10**12
 TABLE_SCALE: Final = 1024  # up to here one table of 44 * scale thresholds holds all words
+SCAN_SCALE: Final = 128  # up to here comparing with all of them is cheap enough for single draws
+TOP_SCALE: Final = 64  # of the first digit
 DIGIT_BITS: Final = 12
-KEPT: Final = 16  # samplers kept per law
 
 
 @overload
@@ -42,8 +43,7 @@ def discrete_laplace(
     many are an int64 array (a draw beyond int64 has probability below e^{-9e6} and would be refused, not wrapped).
     [Ghosh et al. 2012]
     """
-    exact = checked_scale(scale, most=LARGEST_SCALE)
-    return drawn(lambda: _discrete_laplace(exact), size, generator)
+    return drawn(_discrete_laplace(scale), size, generator)
 
 
 @overload
@@ -60,8 +60,7 @@ def rounded_laplace(
     Added to a whole number it is the continuous Laplace mechanism followed by rounding, so it costs what that one
     costs. Arguments as for `discrete_laplace`.
     """
-    exact = checked_scale(scale, most=LARGEST_SCALE)
-    return drawn(lambda: _rounded_laplace(exact), size, generator)
+    return drawn(_rounded_laplace(scale), size, generator)
 
 
 @overload
@@ -73,8 +72,7 @@ def geometric(scale: Scale, size: Size | None = None, *, generator: Generator | 
 
     Arguments as for `discrete_laplace`.
     """
-    exact = checked_scale(scale, most=LARGEST_SCALE)
-    return drawn(lambda: geometric_sampler(exact), size, generator)
+    return drawn(geometric_sampler(scale), size, generator)
 
 
 @overload
@@ -93,11 +91,11 @@ def truncated_geometric(
     query, which costs nothing. Noise that is itself bounded is another thing: added to different values its ends
     differ, so on its own it is never purely private; account for the mass beyond the bound as a failure probability.
     """
-    exact = checked_scale(scale, most=LARGEST_SCALE)
+    sampler = _discrete_laplace(scale)
     most = count("bound", bound, least=1)
     if most > np.iinfo(np.int64).max:
         raise InvalidArgument("bound", bound, "pass a bound below 2^63, or use discrete_laplace")
-    draws = drawn(lambda: _discrete_laplace(exact), size, generator)
+    draws = drawn(sampler, size, generator)
     return max(-most, min(most, draws)) if isinstance(draws, int) else draws.clip(-most, most, out=draws)
 
 
@@ -105,19 +103,20 @@ class Digits(Sampler):
     """A geometric variable of any scale, digit by digit: the digits are independent, see `Digit`."""
 
     def __init__(self, scale: Fraction) -> None:
-        shift = (-(-scale.numerator // (scale.denominator * TABLE_SCALE)) - 1).bit_length()
+        shift = (-(-scale.numerator // (scale.denominator * TOP_SCALE)) - 1).bit_length()
         self.top = Table(Geometric((1 << shift) / scale))
-        self.shift = shift
+        self.shift, self._shift = shift, np.int64(shift)
         self.digits: list[tuple[int, Table]] = []
         for place in range(0, shift, DIGIT_BITS):
             width = min(DIGIT_BITS, shift - place)
             self.digits.append((place, Table(Digit((1 << place) / scale, width))))
 
-    def one(self, generator: Generator) -> int:
-        value = self.top.draw(generator.word(), generator) << self.shift
-        for place, table in self.digits:
-            value += table.draw(generator.word(), generator) << place
-        return value
+    def one(self, generator: Generator) -> np.int64:
+        words = generator.few(1 + len(self.digits))
+        low = 0
+        for word, (place, table) in zip(words[1:].tolist(), self.digits, strict=True):
+            low += table.found(word, generator) << place
+        return (self.top.draw(words[:1], generator) << self._shift) + np.int64(low)
 
     def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
         value = self.top.draws(generator.words(n), generator)
@@ -133,11 +132,11 @@ class TwoSidedDigits(Sampler):
     """Discrete Laplace of any scale from a geometric variable G and a biased sign: G or -1 - G, see `Sign`."""
 
     def __init__(self, scale: Fraction) -> None:
-        self.magnitude = geometric_sampler(scale)
+        self.magnitude = Digits(scale)
         self.sign = Table(Sign(1 / scale))
 
-    def one(self, generator: Generator) -> int:
-        return self.magnitude.one(generator) ^ -self.sign.draw(generator.word(), generator)
+    def one(self, generator: Generator) -> np.int64:
+        return self.magnitude.one(generator) ^ np.int64(-self.sign.found(generator.word(), generator))
 
     def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
         value = self.magnitude.many(n, generator)
@@ -149,13 +148,13 @@ class RoundedDigits(Sampler):
     """Rounded Laplace of any scale: zero with probability 1 - e^{-1/2 scale}, else ±(1 + G) with G geometric."""
 
     def __init__(self, scale: Fraction) -> None:
-        self.magnitude = geometric_sampler(scale)
+        self.magnitude = Digits(scale)
         self.positive = Table(Positive(1 / (2 * scale)))
 
-    def one(self, generator: Generator) -> int:
+    def one(self, generator: Generator) -> np.int64:
         word = generator.word()
-        magnitude = (1 + self.magnitude.one(generator)) * self.positive.draw(word, generator)
-        return -magnitude if word & 1 else magnitude
+        factor = np.int64(self.positive.found(word, generator)) * SIGNS[word & 1]
+        return (self.magnitude.one(generator) + SIGNS[0]) * factor
 
     def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
         words = generator.words(n)
@@ -165,17 +164,19 @@ class RoundedDigits(Sampler):
         return signed(value, words)
 
 
-@lru_cache(maxsize=KEPT)
-def geometric_sampler(scale: Fraction) -> Sampler:
-    """The sampler of `geometric`, kept for the next draw."""
-    return Unsigned(Table(Geometric(1 / scale))) if scale <= TABLE_SCALE else Digits(scale)
+def _family(table: Callable[[], Sampler], digits: Callable[[], Sampler], scale: Fraction) -> Sampler:
+    return Either(one=table if scale <= SCAN_SCALE else digits, many=table if scale <= TABLE_SCALE else digits)
 
 
-@lru_cache(maxsize=KEPT)
-def _discrete_laplace(scale: Fraction) -> Sampler:
-    return Signed(Table(TwoSidedGeometric(1 / scale))) if scale <= TABLE_SCALE else TwoSidedDigits(scale)
-
-
-@lru_cache(maxsize=KEPT)
-def _rounded_laplace(scale: Fraction) -> Sampler:
-    return Signed(Table(RoundedLaplace(1 / scale))) if scale <= TABLE_SCALE else RoundedDigits(scale)
+geometric_sampler = kept(
+    lambda scale: _family(lambda: Unsigned(Table(Geometric(1 / scale))), lambda: Digits(scale), scale),
+    most=LARGEST_SCALE,
+)
+_discrete_laplace = kept(
+    lambda scale: _family(lambda: Signed(Table(TwoSidedGeometric(1 / scale))), lambda: TwoSidedDigits(scale), scale),
+    most=LARGEST_SCALE,
+)
+_rounded_laplace = kept(
+    lambda scale: _family(lambda: Signed(Table(RoundedLaplace(1 / scale))), lambda: RoundedDigits(scale), scale),
+    most=LARGEST_SCALE,
+)

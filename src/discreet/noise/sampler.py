@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from discreet.arguments import count, rational
 from discreet.errors import InvalidArgument
-from discreet.noise.generator import chosen_generator
+from discreet.noise import kernel
+from discreet.noise.generator import chosen_generator, secure_generator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,12 +22,17 @@ if TYPE_CHECKING:
     from discreet.noise.generator import Generator
     from discreet.noise.table import Table
 
-__all__ = ["Sampler", "Scale", "Signed", "Size", "Unsigned", "checked_scale", "drawn"]
+__all__ = ["KEPT", "Either", "Sampler", "Scale", "Signed", "Size", "Unsigned", "drawn", "kept"]
 
 Scale: TypeAlias = "int | float | Fraction"
 Size: TypeAlias = "int | tuple[int, ...]"
 
 BLOCK: Final = 1 << 17  # draws made at a time, so that memory is the result's and little more
+# Single draws do the same work whatever they draw, up to the last step: making a Python integer takes some nanoseconds
+# more or less by its size. A loop of random length, a microsecond or two, covers these.
+JITTER: Final = 255
+KEPT: Final = 16  # samplers kept in a family: the largest table takes three megabytes
+SIGNS: Final = np.int64(1), np.int64(-1)
 _ONE = np.uint64(1)
 
 
@@ -33,8 +40,8 @@ class Sampler(ABC):
     """Draws from one law with one parameter; holds tables, no state."""
 
     @abstractmethod
-    def one(self, generator: Generator) -> int:
-        """One draw. The work hardly depends on what is drawn."""
+    def one(self, generator: Generator) -> np.int64:
+        """One draw. The work does not depend on the size of what is drawn, which is why it is no Python integer yet."""
 
     @abstractmethod
     def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
@@ -47,8 +54,8 @@ class Unsigned(Sampler):
     def __init__(self, table: Table) -> None:
         self.table = table
 
-    def one(self, generator: Generator) -> int:
-        return self.table.draw(generator.word(), generator)
+    def one(self, generator: Generator) -> np.int64:
+        return self.table.draw(generator.few(1), generator)
 
     def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
         return self.table.draws(generator.words(n), generator)
@@ -60,14 +67,26 @@ class Signed(Sampler):
     def __init__(self, table: Table) -> None:
         self.table = table
 
-    def one(self, generator: Generator) -> int:
-        word = generator.word()
-        sign = -(word & 1)
-        return (self.table.draw(word, generator) ^ sign) - sign
+    def one(self, generator: Generator) -> np.int64:
+        word = generator.few(1)
+        return self.table.draw(word, generator) * SIGNS[int(word[0]) & 1]
 
     def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
         words = generator.words(n)
         return signed(self.table.draws(words, generator), words)
+
+
+class Either(Sampler):
+    """Two ways to draw from the same law, each made when it is first used."""
+
+    def __init__(self, *, one: Callable[[], Sampler], many: Callable[[], Sampler]) -> None:
+        self._made = cache(one), cache(many)
+
+    def one(self, generator: Generator) -> np.int64:
+        return self._made[0]().one(generator)
+
+    def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
+        return self._made[1]().many(n, generator)
 
 
 def signed(magnitudes: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -86,13 +105,36 @@ def checked_scale(value: object, *, most: int) -> Fraction:
     return scale
 
 
-def drawn(make: Callable[[], Sampler], size: Size | None, generator: Generator | None) -> int | NDArray[np.int64]:
-    """One draw for size None, else an array of that shape; the sampler is made once size and generator are checked."""
+def kept(make: Callable[[Fraction], Sampler], *, most: int) -> Callable[[object], Sampler]:
+    """The samplers of one family by their scale, the latest few of them kept."""
+    made = lru_cache(maxsize=KEPT)(make)
+
+    # A single draw must not pay for the hash of a fraction: known scales are found by what was passed.
+    @lru_cache(maxsize=KEPT, typed=True)
+    def known(scale: object) -> Sampler:
+        return made(checked_scale(scale, most=most))
+
+    def sampler(scale: object) -> Sampler:
+        try:
+            return known(scale)
+        except TypeError:  # it has no hash, so it is no number
+            return made(checked_scale(scale, most=most))
+
+    return sampler
+
+
+def drawn(sampler: Sampler, size: Size | None, generator: Generator | None) -> int | NDArray[np.int64]:
+    """One draw for size None, else an array of that shape."""
     chosen = chosen_generator(generator)
     if size is None:
-        return make().one(chosen)
+        draw = int(sampler.one(chosen))
+        for _ in range(secure_generator().word() & JITTER):
+            pass
+        return draw
     draws = _empty(size)
-    sampler, flat = make(), draws.reshape(-1)
+    flat = draws.reshape(-1)
+    if flat.size >= kernel.MANY:
+        kernel.load()
     for start in range(0, flat.size, BLOCK):
         block = flat[start : start + BLOCK]
         block[:] = sampler.many(block.size, chosen)

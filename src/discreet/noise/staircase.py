@@ -11,9 +11,10 @@ import numpy as np
 from discreet.arguments import count, rational
 from discreet.errors import InvalidArgument
 from discreet.noise.certified import exp_minus, over, product
+from discreet.noise.integers import uniform_integers
 from discreet.noise.laplace import geometric_sampler
 from discreet.noise.law import Law
-from discreet.noise.sampler import Sampler, Signed, drawn, signed
+from discreet.noise.sampler import KEPT, SIGNS, Sampler, Signed, drawn, signed
 from discreet.noise.table import Table
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ __all__ = ["staircase"]
 
 LARGEST_SPREAD: Final = 10**12
 TABLE_STEPS: Final = 1 << 16  # whole numbers that hold all words of a table
-KEPT: Final = 16
 
 
 @overload
@@ -65,7 +65,7 @@ def staircase(
         raise InvalidArgument("split", split, f"pass a whole number from 1 to sensitivity = {step}")
     if step > LARGEST_SPREAD * exact:
         raise InvalidArgument("epsilon", epsilon, f"sensitivity / epsilon is at most {LARGEST_SPREAD:.0e}; pass more")
-    return drawn(lambda: _sampler(exact, step, width), size, generator)
+    return drawn(_sampler(exact, step, width), size, generator)
 
 
 @dataclass(frozen=True)
@@ -138,17 +138,15 @@ class Steps(Sampler):
         self.step = Table(FirstStep(epsilon, sensitivity, split)) if split < sensitivity else None
         self.sensitivity, self.split = sensitivity, split
 
-    def one(self, generator: Generator) -> int:
+    def one(self, generator: Generator) -> np.int64:
         while True:
             word = generator.word()
-            step = self.step.draw(word, generator) if self.step is not None else 0
+            step = self.step.found(word, generator) if self.step is not None else 0
             start, width = (self.split, self.sensitivity - self.split) if step else (0, self.split)
-            shift = 64 - (width - 1).bit_length()
-            while (place := generator.word() >> shift) >= width:
-                pass
-            value = self.blocks.one(generator) * self.sensitivity + start + place
+            place = uniform_integers(width, generator=generator)
+            value = self.blocks.one(generator) * np.int64(self.sensitivity) + np.int64(start + place)
             if value or not word & 1:
-                return -value if word & 1 else value
+                return value * SIGNS[word & 1]
 
     def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
         found = np.empty(n, dtype=np.int64)
@@ -159,22 +157,12 @@ class Steps(Sampler):
             step = np.zeros_like(value) if self.step is None else self.step.draws(words, generator)
             for which, start, width in ((0, 0, self.split), (1, self.split, self.sensitivity - self.split)):
                 here = np.flatnonzero(step == which)
-                value[here] += start + uniform(width, here.size, generator)
+                if here.size:
+                    value[here] += start + uniform_integers(width, here.size, generator=generator)
             kept = (value != 0) | (words & np.uint64(1) == 0)
             found[waiting] = signed(value, words)
             waiting = waiting[~kept]
         return found
-
-
-def uniform(width: int, n: int, generator: Generator) -> NDArray[np.int64]:
-    """n uniform whole numbers below width < 2^63: bits of the next power of two, drawn again where they miss."""
-    found = np.zeros(n, dtype=np.int64)
-    bits = (width - 1).bit_length()
-    waiting = np.arange(n if bits else 0)
-    while waiting.size:
-        found[waiting] = (generator.words(waiting.size) >> np.uint64(64 - bits)).view(np.int64)
-        waiting = waiting[found[waiting] >= width]
-    return found
 
 
 @lru_cache(maxsize=KEPT)

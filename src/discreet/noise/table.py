@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from discreet.noise import kernel
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -25,6 +27,7 @@ WORD_BITS: Final = 63
 LAST: Final = (1 << WORD_BITS) - 1
 SWEEP_BITS: Final = WORD_BITS + 64
 GUIDE_BITS: Final = 16
+EVEN: Final = (1 << 64) - 2
 CHUNK: Final = 1 << 14  # words looked up at a time: they stay in the cache
 
 _ONE = np.uint64(1)
@@ -38,6 +41,9 @@ class Table:
         self.law = law
         self.sorted = thresholds(law)
         self.thresholds = np.array(self.sorted, dtype=np.uint64)
+        # For single draws: w >> 1 >= T means w >= 2 T; before all of them an odd number, which equals no 2 T
+        marks = np.concatenate([np.ones(1, dtype=np.uint64), self.thresholds << _ONE])
+        self._doubled, self._marks = marks[1:], marks.data
         starts = np.arange(1 << GUIDE_BITS, dtype=np.uint64) << np.uint64(WORD_BITS - GUIDE_BITS)
         ends = starts + np.uint64((1 << (WORD_BITS - GUIDE_BITS)) - 1)
         first = self.thresholds.searchsorted(starts, "left")
@@ -45,31 +51,50 @@ class Table:
         # By the first 16 bits of a word: the draw if no threshold has these bits, else -1
         self.guide = np.where(settled, first, -1).astype(np.int32)
 
-    def draw(self, word: int, generator: Generator) -> int:
-        """The draw of one word, of which the first 63 bits count. The work does not depend on the draw."""
+    def draw(self, word: NDArray[np.uint64], generator: Generator) -> np.int64:
+        """The draw of an array of one word, of which the first 63 bits count.
+
+        All thresholds are compared, in their order, so that the time does not depend on the draw.
+        """
+        k = np.count_nonzero(self._doubled <= word)
+        number = int(word[0])
+        if self._marks[k] == number & EVEN:
+            return np.int64(self.refined(number >> 1, generator))
+        return np.int64(k)
+
+    def found(self, word: int, generator: Generator) -> int:
+        """The draw of one word by bisection: quicker, for digits whose size says little about the noise's."""
         u = word >> 1
         k = bisect_right(self.sorted, u)
-        if self.sorted[k - 1] == u and k:
+        if k and self.sorted[k - 1] == u:
             return self.refined(u, generator)
         return k
 
     def draws(self, words: NDArray[np.uint64], generator: Generator) -> NDArray[np.int64]:
         """The draws of many words, of which the first 63 bits count."""
-        drawn = np.empty(len(words), dtype=np.int64)
-        for start in range(0, len(words), CHUNK):
-            self._look_up(words[start : start + CHUNK], drawn[start : start + CHUNK], generator)
+        drawn = np.empty(words.size, dtype=np.int64)
+        compiled = kernel.loaded()
+        for start in range(0, words.size, CHUNK):
+            part, found = words[start : start + CHUNK], drawn[start : start + CHUNK]
+            for i in self._look_up(part, found) if compiled is None else self._compiled(compiled, part, found):
+                found[i] = self.refined(int(part[i]) >> 1, generator)
         return drawn
 
-    def _look_up(self, words: NDArray[np.uint64], drawn: NDArray[np.int64], generator: Generator) -> None:
+    def _look_up(self, words: NDArray[np.uint64], drawn: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Write the draws; returns the places of words that equal a threshold."""
         drawn[:] = self.guide.take((words >> _GUIDE_SHIFT).view(np.int64))
         open_ = np.flatnonzero(drawn < 0)
-        if not len(open_):
-            return
         rest = words[open_] >> _ONE
         k = self.thresholds.searchsorted(rest, "right")
         drawn[open_] = k
-        for i in np.flatnonzero((self.thresholds.take(k - 1, mode="wrap") == rest) & (k > 0)):
-            drawn[open_[i]] = self.refined(int(rest[i]), generator)
+        doubtful: NDArray[np.int64] = open_[(self.thresholds.take(k - 1, mode="wrap") == rest) & (k > 0)]
+        return doubtful
+
+    def _compiled(
+        self, look_up: kernel.Kernel, words: NDArray[np.uint64], drawn: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        doubtful = np.empty(words.size, dtype=np.int64)
+        return doubtful[: look_up(words, self.guide, self.thresholds, drawn, doubtful)]
 
     def refined(self, u: int, generator: Generator) -> int:
         """The draw of a word that equals a threshold: more bits of U against more bits of the law."""
