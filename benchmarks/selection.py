@@ -117,6 +117,7 @@ def main() -> None:
             "parameters": {"scale of the noise": 1 / HALF, "seconds": seconds, "repeats": repeats},
             "rows": rows,
         }
+        RESULT.parent.mkdir(exist_ok=True)
         RESULT.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 

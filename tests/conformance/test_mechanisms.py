@@ -14,15 +14,22 @@ import pytest
 from discreet import Cost
 from discreet.audit import check
 from discreet.mechanisms import (
+    AboveThreshold,
     DiscreteGaussian,
     DiscreteLaplace,
+    ExponentialMechanism,
     Gaussian,
     GaussianThreshold,
     KeySelection,
     Laplace,
     LaplaceThreshold,
     Mechanism,
+    PermuteAndFlip,
+    RandomizedResponse,
+    ReportNoisyMax,
+    SparseVector,
     StableHistogram,
+    TopK,
 )
 
 ADDITIVE: list[Mechanism] = [
@@ -47,7 +54,19 @@ KEYS: list[Any] = [  # with a large delta, so that keys of one person alone are 
     LaplaceThreshold(epsilon=1, delta=0.01),
     GaussianThreshold(epsilon=1, delta=0.01),
 ]
-MECHANISMS = [*ADDITIVE, *KEYS]
+CHOICES: list[Mechanism] = [
+    ExponentialMechanism(2, sensitivity=1),
+    PermuteAndFlip(2, sensitivity=1),
+    PermuteAndFlip(2, sensitivity=0.5, monotone=True),
+    ReportNoisyMax(2, sensitivity=1),
+    ReportNoisyMax(2, sensitivity=1, noise="laplace"),
+    TopK(2, epsilon=4, sensitivity=1),
+    AboveThreshold(2, sensitivity=1, threshold=0),
+    SparseVector(4, sensitivity=1, threshold=10, positives=2),
+    RandomizedResponse(1),
+    RandomizedResponse(1, options=5),
+]
+MECHANISMS = [*ADDITIVE, *KEYS, *CHOICES]
 
 
 def test_every_mechanism_is_audited() -> None:

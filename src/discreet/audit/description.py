@@ -99,7 +99,8 @@ def survives_storing(mechanism: Any, cost: Cost) -> Finding:
         spoiled = []
     for name, value in description.items():
         if isinstance(value, float):
-            spoiled += [(name, {**description, name: bad}) for bad in (math.nan, "much", -value)]
+            below = (-value,) if name in _MORE_NOISE or "sensitivity" in name else ()  # a threshold may be negative
+            spoiled += [(name, {**description, name: bad}) for bad in (math.nan, "much", *below)]
     for name, wrong in spoiled:
         if wrong[name] == description[name]:
             continue

@@ -6,14 +6,20 @@ from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import DiscreteLaplace, Laplace
 from discreet.mechanisms.lattice import Lattice
 from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.randomized_response import RandomizedResponse, ResponseEstimate
+from discreet.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, Selection, TopK
+from discreet.mechanisms.sparse_vector import AboveThreshold, Comparisons, SparseVector
 from discreet.mechanisms.sums import Bounds
 from discreet.mechanisms.thresholding import GaussianThreshold, LaplaceThreshold, StableHistogram
 
 __all__ = [
+    "AboveThreshold",
     "Additive",
     "Bounds",
+    "Comparisons",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "ExponentialMechanism",
     "Gaussian",
     "GaussianThreshold",
     "KeySelection",
@@ -21,5 +27,12 @@ __all__ = [
     "LaplaceThreshold",
     "Lattice",
     "Mechanism",
+    "PermuteAndFlip",
+    "RandomizedResponse",
+    "ReportNoisyMax",
+    "ResponseEstimate",
+    "Selection",
+    "SparseVector",
     "StableHistogram",
+    "TopK",
 ]
