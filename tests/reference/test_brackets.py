@@ -13,9 +13,6 @@ from reference import tables
 WIDTH = {"sampled_gaussian": 1e-8, "gaussian": 1e-12, "finite": 1e-8, "laplace": 5e-6, "mixtures": 5e-6}
 """Relative width of a bracket that is still called narrow, by table; mixtures may go through grids."""
 
-WIDE = {"sigma 0.6, q 0.0001, T 2, delta 1e-07": 5e-3, "sigma 0.6, q 0.0001, T 2, epsilon 1": 5e-2}
-"""Two rarely sampled releases: nearly an atom and a far tail, too few for the contour. Valid brackets, but wide."""
-
 SLOW = ("200 different mechanisms",)
 
 
@@ -47,7 +44,7 @@ def _one(mechanism: Mapping[str, object]) -> Cost:
 def test_the_bracket_holds_the_truth_and_is_narrow(row: tables.StoredRow) -> None:
     lower, upper = cost(row.mechanisms).bounds(delta=row.delta, epsilon=row.epsilon)
     assert Decimal(lower) <= row.larger <= Decimal(upper)
-    assert Decimal(upper) - Decimal(lower) <= Decimal(WIDE.get(row.name, WIDTH[row.table])) * row.larger
+    assert Decimal(upper) - Decimal(lower) <= Decimal(WIDTH[row.table]) * row.larger
 
 
 @pytest.mark.parametrize(

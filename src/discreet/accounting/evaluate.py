@@ -193,6 +193,8 @@ def _is_beaten(pairs: Pairs, forward: Reading, epsilon: float | None, delta: flo
         goal = forward.lower
     if not goal or epsilon <= 0:
         return False
+    if _largest_loss(pairs, Direction.BACKWARD) * (1 + 1e-13) <= epsilon:
+        return True
     try:
         if len(pairs) < 20:  # one point on the real axis is cheaper still
             t = line_tilt(pairs, Direction.BACKWARD, epsilon)

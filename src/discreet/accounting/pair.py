@@ -40,6 +40,7 @@ __all__ = [
     "Nodes",
     "Pair",
     "Tails",
+    "log_near_one",
     "log_power_line_of",
     "log_power_mean_of",
     "total_infinite",
@@ -279,7 +280,7 @@ def log_power_mean_of(
         if p_missing or q_missing:
             error += 512 * ROUNDING * (q_missing + np.abs(powers) * (q_missing + p_missing))
         mean = 1.0 + excess
-        return _guarded(_log_near_one(excess), np.abs(mean), error)
+        return _guarded(log_near_one(excess), np.abs(mean), error)
     exponent = np.outer(powers, loss) + nodes.log_weight
     top = exponent.real.max(axis=1)
     terms = np.exp(exponent - top[:, None])
@@ -341,11 +342,11 @@ def log_power_line_of(nodes: Nodes, power: float, spacing: float, count: int) ->
         quadrature = np.exp(np.minimum(nodes.log_error(power + 1j * height) - log_start, 700.0))
         error += quadrature + quadrature[0]
         start_error += 2 * float(quadrature[0])
-    value, error = _guarded(_log_near_one(change), np.abs(1.0 + change), error)
+    value, error = _guarded(log_near_one(change), np.abs(1.0 + change), error)
     return value, error, log_start, start_error
 
 
-def _log_near_one(change: Complexes) -> Complexes:
+def log_near_one(change: Complexes) -> Complexes:
     """ln(1 + change), without cancellation where the change is small and without blow-up where the sum is."""
     modulus = np.abs(1.0 + change)
     square = change.real * (2 + change.real) + change.imag**2

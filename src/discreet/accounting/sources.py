@@ -14,6 +14,7 @@ from discreet.accounting.contour import line_for_delta, line_for_epsilon
 from discreet.accounting.exact import EnumeratedLoss, SingleLoss
 from discreet.accounting.grid import grid_for_delta, grid_for_epsilon
 from discreet.accounting.pair import Direction, Pair
+from discreet.accounting.rare import rare_for_delta, rare_for_epsilon
 from discreet.accounting.saddle import Unreachable
 from discreet.accounting.spline import SplineLoss
 from discreet.errors import CertificateError, InvalidArgument
@@ -23,7 +24,7 @@ __all__ = ["Pairs", "Source", "source_for"]
 Pairs = list[tuple[Pair, int]]
 
 _MOST_OUTCOMES = 1_000_000
-_GOOD = 1e-7
+_GOOD = 1e-8
 """A bracket this narrow needs no second opinion."""
 
 
@@ -92,6 +93,11 @@ def source_for(
                 raise CertificateError(
                     "the contour integral", limit=obstacle, advice="Use method='auto' or method='grid'."
                 ) from None
+        rare = _rare(pairs, direction, epsilon, delta)
+        if rare is not None:
+            line = rare if line is None else rare.meet(line)
+            if line.width <= _GOOD:
+                return line
         cut = _cut(pairs, direction, epsilon, delta)
         if cut is not None:
             line = cut if line is None else cut.meet(line)
@@ -133,6 +139,20 @@ def _contour(pairs: Pairs, direction: Direction, epsilon: float | None, delta: f
         line = line_for_epsilon(pairs, direction, epsilon)
     kind = "exact sum over the lattice of losses" if line.step else "contour integral through the saddle point"
     return Source.of(line, "contour", f"{kind}, {len(line.height)} nodes at Re z = {line.t:.4g}", epsilon, delta)
+
+
+def _rare(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source | None:
+    """The contour of the event that some loss of a sampled Gaussian is large, all others told apart."""
+    try:
+        if delta is not None:
+            rare = rare_for_delta(pairs, direction, delta)
+        else:
+            assert epsilon is not None
+            rare = rare_for_epsilon(pairs, direction, epsilon)
+        reason = f"contour integral over rare large losses, {len(rare.line.height)} nodes at Re z = {rare.line.t:.4g}"
+        return Source.of(rare, "contour", reason, epsilon, delta)
+    except (Unreachable, ArithmeticError, ValueError):  # its planning may leave the range of floats; others answer then
+        return None
 
 
 def _cut(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source | None:
