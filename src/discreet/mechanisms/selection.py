@@ -247,7 +247,7 @@ class TopK(Mechanism):
         if self.candidates is not None and self.candidates < self.k:
             raise InvalidArgument("k", self.k, f"there are only {self.candidates} candidates")
 
-    @property
+    @cached_property
     def _one(self) -> ExponentialMechanism:
         """One of the k choices, at epsilon / k."""
         return ExponentialMechanism(
