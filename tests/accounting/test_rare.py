@@ -6,6 +6,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from flint import arb, ctx
 from hypothesis import assume, given, settings
@@ -31,6 +32,8 @@ HARD = [
     (1.1078, 1.763e-5, 12_251_868, 1.28e-38),
     (0.29464, 1.479e-6, 4_854_235, 2.98e-31),
     (0.1498, 1.476e-3, 47, 9.87e-38),
+    (2.654, 1.795e-3, 153, 2.28e-24),
+    (1.9492, 1.401e-6, 148_426, 5.63e-32),
 ]
 """(sigma, rate, count, delta) whose brackets were wide, up to [0, 1.2]."""
 
@@ -87,14 +90,15 @@ def test_readers_made_for_different_epsilons_agree(
 ) -> None:
     # the split moves with the epsilon it is made for, so mass moves between the three parts
     pairs = [(SampledGaussianPair(sigma, rate), count)]
-    try:
-        first = rare_for_delta(pairs, Direction.FORWARD, delta)
-        second = rare_for_epsilon(pairs, Direction.FORWARD, first.line.start * shift)
-    except (Unreachable, OverflowError):
-        assume(False)
-    for epsilon in (first.line.start, second.line.start):
-        one, other = first.bounds(epsilon), second.bounds(epsilon)
-        assert max(one[0], other[0]) <= min(one[1], other[1])
+    with np.errstate(all="ignore"):  # as every reading does
+        try:
+            first = rare_for_delta(pairs, Direction.FORWARD, delta)
+            second = rare_for_epsilon(pairs, Direction.FORWARD, first.line.start * shift)
+        except (Unreachable, ArithmeticError, ValueError):
+            assume(False)
+        for epsilon in (first.line.start, second.line.start):
+            one, other = first.bounds(epsilon), second.bounds(epsilon)
+            assert max(one[0], other[0]) <= min(one[1], other[1])
 
 
 @pytest.mark.slow

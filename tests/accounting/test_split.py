@@ -89,6 +89,17 @@ def test_the_decay_of_the_middle_is_bounded(step: SplitStep) -> None:
     assert bounds[2] < bounds[0] - 20.0
 
 
+@pytest.mark.parametrize("step", STEPS)
+def test_the_decay_of_the_small_part_is_bounded_sharply(step: SplitStep) -> None:
+    start = math.log(mean(step, "small", 2.0 + 0j).real)
+    reaches = np.array([0.3, 2.0, 20.0])
+    bounds = step.small_decay(2.0, reaches)
+    for reach, bound in zip(reaches, bounds, strict=True):
+        for height in (reach, 1.7 * reach):
+            assert math.log(abs(mean(step, "small", complex(2.0, height)))) <= bound + 1e-14
+    assert bounds[0] < start  # below the value on the real axis, so many repetitions fall
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     sigma=st.floats(0.2, 20.0),

@@ -22,7 +22,18 @@ if TYPE_CHECKING:
 
     from discreet.accounting.pair import Reals
 
-__all__ = ["Parts", "Steps", "astray", "cumulants", "first_guess", "guess", "parts_of", "place_for", "stop_for"]
+__all__ = [
+    "Parts",
+    "Steps",
+    "astray",
+    "cumulants",
+    "first_guess",
+    "guess",
+    "light_place",
+    "parts_of",
+    "place_for",
+    "stop_for",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,19 +131,6 @@ def first_guess(parts: Parts, log_delta: float) -> float:
     return best
 
 
-def _tilted(step: SplitStep, which: str, power: float) -> tuple[float, float, float]:
-    """ln E_Q[psi w^b], mean and variance of the loss under it: good to a percent or so."""
-    part = step.parts[which]
-    width = np.diff(step.edges)
-    weight = np.log(0.5 * (np.append(width, 0.0) + np.append(0.0, width)))
-    logs = part.log_density + weight + power * step.loss
-    top = float(logs.max())
-    terms = np.exp(logs - top)
-    total = float(terms.sum())
-    mean = float((terms * step.loss).sum()) / total
-    return top + math.log(total), mean, float((terms * (step.loss - mean) ** 2).sum()) / total
-
-
 def cumulants(steps: Steps, t: float) -> tuple[float, float, float]:
     """K = ln of the transform of "some middle, none far" at real t, with two derivatives (approximate).
 
@@ -141,7 +139,7 @@ def cumulants(steps: Steps, t: float) -> tuple[float, float, float]:
     a, b = np.zeros(3), np.zeros(3)
     for pair, count in steps.others:
         a += count * np.array(pair.cumulants(t + 1))
-    found = [(_tilted(step, "small", t + 1), _tilted(step, "middle", t + 1), count) for step, count in steps.split]
+    found = [(step.tilted("small", t + 1), step.tilted("middle", t + 1), count) for step, count in steps.split]
     top = max(middle[0] - small[0] for small, middle, _ in found)
     scale = min(top + 20.0, 0.0)  # for rare ones B is proportional to the odds, however small they are
     for small, middle, count in found:
@@ -168,11 +166,53 @@ def guess(parts: Parts, epsilon: float, goal: float) -> tuple[float, float]:
     stop = epsilon + (parts.least if parts.least < 3 * epsilon or parts.count < 30 else 2 * epsilon)
     if stop == math.inf:
         stop = 3 * epsilon
-    steps = parts.split(epsilon, place_for(parts, epsilon, goal, stop, halvings=3)[0], stop)
+    place = place_for(parts, epsilon, goal, stop, halvings=3)[0]
+    place = max(place, light_place(parts, epsilon, place, stop, halvings=3))
+    steps = parts.split(epsilon, place, stop)
     p, q = steps.far
     scaled = math.exp(min(700.0, epsilon + math.log(q))) if q > 0 else 0.0
     t, _, log_delta, _ = saddle(lambda s: cumulants(steps, s), epsilon=epsilon)
+    if parts.count > _MANY:
+        tilt, _, log_small, _ = saddle(lambda s: _small_cumulants(steps, s), epsilon=epsilon)
+        if log_small > log_delta:
+            t = tilt
+        log_delta = float(np.logaddexp(log_delta, log_small))
     return float(np.logaddexp(log_delta, math.log(max(p - scaled, 1e-320)))), t
+
+
+_MANY = 50
+"""So many small losses have a transform that falls by itself."""
+
+
+def _small_cumulants(steps: Steps, t: float) -> tuple[float, float, float]:
+    total = np.zeros(3)
+    for pair, count in steps.others:
+        total += count * np.array(pair.cumulants(t + 1))
+    for step, count in steps.split:
+        total += count * np.array(step.tilted("small", t + 1))
+    return float(total[0]), float(total[1]), float(total[2])
+
+
+def light_place(parts: Parts, epsilon: float, place: float, stop: float, halvings: int = 5) -> float:
+    """The largest place at which the small losses, tilted towards epsilon, still fall off before the split: then a
+    contour of their own reads them. Zero where the split is high enough already, or the losses are few."""
+    steps = parts.split(epsilon, place, stop)
+    if parts.count <= _MANY or all(np.interp(s.start, s.edges, s.loss) > 0.1 * epsilon for s, _ in steps.split):
+        return 0.0
+
+    def is_light(place: float) -> bool:
+        steps = parts.split(epsilon, place, stop)
+        t = saddle(lambda s: _small_cumulants(steps, s), epsilon=epsilon)[0]
+        return all(t * np.interp(s.start, s.edges, s.loss) <= 0.8 * (s.start - 1) for s, _ in steps.split)
+
+    low, high = 0.0, 1.0
+    for _ in range(halvings):
+        middle = 0.5 * (low + high)
+        if is_light(middle):
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def astray(steps: Steps, epsilon: float) -> tuple[tuple[float, float], ...]:

@@ -7,7 +7,7 @@ loss is split softly, mu = small + middle + far, and D(eps) = E (1 - e^{eps-L})_
 - some loss far: then L > eps all but surely and D = P(far) - e^eps Q(far), in closed form;
 - none far, some in the middle: the positive measure (small + middle)^{*T} - small^{*T}, whose transform
   (s + m)^T - s^T falls as fast as m does; read by the trapezoid rule on a vertical line, like any contour;
-- all small: bounded by Chernoff's inequality.
+- all small: bounded by Chernoff's inequality, or read on a line of its own where that is not negligible.
 
 Proof: docs/proofs/rare.md.
 """
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.contour import Line
+from discreet.accounting.contour import Line, line_for_epsilon
 from discreet.accounting.pair import (
     ROUNDING,
     Direction,
@@ -31,6 +31,7 @@ from discreet.accounting.pair import (
     log_power_mean_of,
     unit_interval,
 )
+from discreet.accounting.pairs.split import SmallPair
 from discreet.accounting.partition import (
     Parts,
     Steps,
@@ -38,6 +39,7 @@ from discreet.accounting.partition import (
     cumulants,
     first_guess,
     guess,
+    light_place,
     parts_of,
     place_for,
     stop_for,
@@ -69,6 +71,8 @@ class RareLosses:
     """(s, upper bound of ln E_Q[w^-s; some far]): what of it may still end below epsilon."""
     ordinary: tuple[tuple[float, float], ...]
     """(s, upper bound of K of the small part)."""
+    small: Line | None = None
+    """The line of the small part, if it is not negligible."""
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Certified lower and upper value of D(epsilon)."""
@@ -76,8 +80,9 @@ class RareLosses:
         p, q = self.far
         scaled = math.exp(min(700.0, epsilon + math.log(q))) if q > 0 else 0.0
         slack = 1e-290 + 1e-12 * p + (1e-12 + 4 * ROUNDING * abs(epsilon)) * scaled
-        high += max(0.0, p - scaled) + slack + self._astray(epsilon) + self._ordinary(epsilon)
-        low += max(0.0, p - scaled - slack)
+        small_low, small_high = (0.0, self._ordinary(epsilon)) if self.small is None else self.small.bounds(epsilon)
+        high += max(0.0, p - scaled) + slack + self._astray(epsilon) + small_high
+        low += max(0.0, p - scaled - slack) + small_low
         return unit_interval(low * (1 - 8 * ROUNDING), high * (1 + 8 * ROUNDING))
 
     def _astray(self, epsilon: float) -> float:
@@ -168,9 +173,24 @@ def _reader(parts: Parts, epsilon: float, log_delta: float) -> RareLosses:
     goal = log_delta + _GOAL
     stop = stop_for(parts, epsilon, goal)
     place, order = place_for(parts, epsilon, goal, stop)
+    light = light_place(parts, epsilon, place, stop)
+    if light > place:
+        try:
+            return _split_at(parts, epsilon, goal, light, stop, order=0.0)
+        except Unreachable:
+            pass
+    return _split_at(parts, epsilon, goal, place, stop, order=order)
+
+
+def _split_at(parts: Parts, epsilon: float, goal: float, place: float, stop: float, *, order: float) -> RareLosses:
+    """The reader with these places; the small part has a line of its own if Chernoff's inequality has no order."""
     steps = parts.split(epsilon, place, stop)
     t, _, _, variance = saddle(lambda s: cumulants(steps, s), epsilon=epsilon)
     line = _line(steps, t, epsilon, goal, math.sqrt(variance))
+    if not order:
+        small: list[tuple[Pair, int]] = [(SmallPair(step), count) for step, count in steps.split]
+        alone = line_for_epsilon([*small, *parts.others], Direction.FORWARD, epsilon)
+        return RareLosses(line, steps.far, astray(steps, epsilon), (), alone)
     orders = order * np.array([0.8, 1.0, 1.2])
     ordinary = steps.others_above(orders + 1.0)
     for step, count in steps.split:
@@ -238,7 +258,7 @@ def _line(steps: Steps, t: float, epsilon: float, goal: float, width: float) -> 
     bounds, each = _log_rare(steps, others + 1.0)
     aliases = list(zip(others[1:].tolist(), bounds[1:].tolist(), strict=True))
     mass = sum(count * step.missing[0] for step, count in steps.split)
-    aliases.append((0.0, min(0.0, math.log(mass) + 1e-9)))
+    aliases.append((0.0, min(0.0, math.log(max(mass, 1e-300)) + 1e-9)))
     right = min((v - s * epsilon + log_chernoff(s) - goal) / (s - t) for s, v in aliases if s > t)
     left = min((v - s * epsilon + log_chernoff(s) - goal) / (t - s) for s, v in aliases if s < t)
     period = max(right, left, 4 * width, 1.0 / t)
