@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import Cost
+from discreet.accounting.discretise import tails_of
 from discreet.accounting.pair import Direction, Pair
 from discreet.accounting.pairs.window import WindowPair
 from discreet.accounting.saddle import Unreachable
+from discreet.accounting.smooth_step import pieces_of, smooth_step
 from discreet.accounting.spline import SplineLoss
+from discreet.accounting.window_step import WindowStep
 from discreet.errors import CertificateError
-from reference import exact
+from reference import convolution, exact
 from reference.quadrature import use_precision
 
 use_precision()
@@ -153,6 +157,78 @@ def test_one_window_is_its_closed_form(level: float, x: float) -> None:
         truth = pair.profile(x * level, Direction.FORWARD)
         assert low <= truth[1]
         assert truth[0] <= high
+
+
+# ------------------------------------------------------------------ Poisson sampling
+
+DIRECTIONS = {"remove": Direction.FORWARD, "add": Direction.BACKWARD}
+
+
+@pytest.mark.parametrize("name", DIRECTIONS)
+@pytest.mark.parametrize(
+    ("b", "rate", "count"),
+    [
+        (1.0, 0.1, 2),
+        *(pytest.param(*row, marks=pytest.mark.slow) for row in ((3.0, 0.5, 12), (1.5, 0.95, 4), (20.0, 1e-3, 6))),
+    ],
+)
+def test_the_bracket_of_sampled_laplace_releases_holds_the_reference(
+    b: float, rate: float, count: int, name: str
+) -> None:
+    truth = convolution.profile(b, rate, name, count, order=64)
+    with np.errstate(all="ignore"):
+        found = SplineLoss([(WindowPair(1 / b, with_atoms=True, rate=rate), count)], DIRECTIONS[name])
+    for share in (0.0, 0.01, 0.2, 0.5, 0.8, 0.97):
+        low, high = found.bounds(share * found.top)
+        assert holds((low, high), truth(arb(share * found.top)))
+        assert high - low <= 1e-9 * high
+
+
+@pytest.mark.parametrize("direction", Direction)
+@some
+@given(level=st.floats(0.02, 2.0), rate=st.floats(1e-4, 0.99), share=st.floats(0.0, 0.99))
+def test_one_sampled_window_is_its_closed_form(level: float, rate: float, share: float, direction: Direction) -> None:
+    pair = WindowPair(level, with_atoms=True, rate=rate)
+    with np.errstate(all="ignore"):
+        found = SplineLoss([(pair, 1)], direction)
+    epsilon = share * found.top
+    (low, high), truth = found.bounds(epsilon), pair.profile(epsilon, direction)
+    assert low <= truth[1] * (1 + 1e-12)
+    assert truth[0] * (1 - 1e-12) <= high
+    assert high - low <= 1e-8 * high
+
+
+@pytest.mark.parametrize("direction", Direction)
+@pytest.mark.parametrize(("level", "rate"), [(0.3, 0.2), (1.0, 0.01), (2.0, 0.7)])
+def test_the_density_of_a_sampled_window_adds_up_to_its_mass(level: float, rate: float, direction: Direction) -> None:
+    """The matrices against the distribution functions of the pair, which know nothing of them."""
+    pair = WindowPair(level, with_atoms=True, rate=rate)
+    step = WindowStep.of(pair, direction)
+    smooth = smooth_step(step, pieces_of(step, 2.0))
+    count = len(smooth.heights)
+    ones = np.zeros((count + 1, smooth.degree))
+    ones[:, 0] = 1.0  # the constant 1: its convolution at the end of the window is the whole mass
+    within, _ = smooth.apply(ones)
+    mass = float(within[count - 1].sum())  # every T_j is 1 at the lower end of a piece
+    edges = step.top - step.drop * np.linspace(1, 0, 20_001)[1:-1]
+    above = tails_of(pair, direction, edges)[0]
+    middles = (edges[:-1] + edges[1:]) / 2
+    assert mass == pytest.approx(float((np.exp(-middles / 2) * -np.diff(above)).sum()), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        3 * Cost.laplace(0.5).sampled(0.1),
+        2 * Cost.laplace(1.0).sampled(0.2) + Cost.laplace(2.0) + 3 * Cost.randomized_response(0.3),
+    ],
+    ids=str,
+)
+def test_sampled_releases_beside_others_agree_with_the_grid(cost: Cost) -> None:
+    narrow, wide = cost.reading(epsilon=0.3), cost.reading(epsilon=0.3, method="grid")
+    assert narrow.method == "spline"
+    assert max(narrow.lower, wide.lower) <= min(narrow.upper, wide.upper)
+    assert narrow.width <= 1e-10
 
 
 # ------------------------------------------------------------------ hard places

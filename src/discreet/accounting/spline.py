@@ -33,6 +33,7 @@ from discreet.accounting.pair import ROUNDING, Direction, Pair, unit_interval
 from discreet.accounting.pairs.atoms import AtomsPair
 from discreet.accounting.pairs.window import WindowPair
 from discreet.accounting.saddle import Unreachable
+from discreet.accounting.smooth_step import pieces_of, smooth_step
 from discreet.accounting.window_step import WindowStep
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class SplineLoss:
         self._shift += 8 * ROUNDING * (self.top + float(np.abs(self._atoms).max()))
         self._shift += math.fsum(times * pair.position_error * float(np.abs(pair.loss).max()) for pair, times in finite)
         self._relative = math.fsum(group.times * (group.slip + 64 * ROUNDING) for group in self._groups)
+        if self._smooth is not None:
+            self._relative += self._groups[0].times * self._smooth.proportion
         self._relative += math.fsum(times * pair.tail_error for pair, times in finite)
         self._found: tuple[tuple[float, float], tuple[float, float]] | None = None
         self._compose()
@@ -90,10 +93,14 @@ class SplineLoss:
         plans = []
         for place, (step, times) in enumerate(windows):
             rest = [*windows[:place], *windows[place + 1 :]]
-            share = max(1, math.ceil(step.drop / _WIDEST))
+            if not all(other.is_flat for other, _ in rest):
+                continue
+            share = max(1, math.ceil(step.drop / _WIDEST)) if step.is_flat else pieces_of(step, _WIDEST)
             count = math.ceil((reach / step.drop) * share) + 2
             pieces = count * math.prod(k + 1 for _, k in rest)
-            plans.append((times * count + 0.5 * pieces * sum(k for _, k in rest), pieces, place, share, count, rest))
+            work = times * count * (1.0 if step.is_flat else 0.7 * share)
+            work += 0.5 * pieces * sum(k for _, k in rest)
+            plans.append((work, pieces, place, share, count, rest))
         work, pieces, place, share, count, rest = min(plans)
         step, times = windows[place]
         deepest = step.drop / share * count
@@ -106,9 +113,9 @@ class SplineLoss:
         self._groups = [self._group(step, times, share * width)]
         self._groups += [self._group(other, k, round(other.drop / self._quantum)) for other, k in rest]
         self._share, self._limit = share, count * width
-        self._degree = (
-            20 if all(group.step.near for group in self._groups) else 20 + min(20, sum(k for _, k in windows))
-        )
+        self._smooth = None if step.is_flat else smooth_step(step, share)
+        bare = sum(k for other, k in windows if not other.near)  # without atoms, degrees grow where phi is small
+        self._degree = self._smooth.degree if self._smooth else 20 + min(20, bare)
         self._knots: Depths = width * np.arange(count + 1, dtype=np.int64)
         finest = min(step.drop for step, _ in windows)
         self._tilts = np.append(0.0, np.geomspace(0.25 / deepest, 40 / min(finest, width * self._quantum), 23))
@@ -122,7 +129,10 @@ class SplineLoss:
         self._log_error = np.full(len(self._tilts), -np.inf)
         self._note(residual)
         for index, group in enumerate(self._groups):
-            log_moment = group.step.log_moments(self._tilts) + (self._tilts + 1) * group.slip + 1e-12
+            log_moment = group.step.log_moments(self._tilts)
+            if index == 0 and self._smooth is not None:
+                log_moment = np.fmin(log_moment, self._smooth.log_moments(group.step, self._tilts + 0.5))
+            log_moment = log_moment + (self._tilts + 1) * group.slip + 1e-12
             for _ in range(group.times):
                 residual = self._along_lattice(group, width) if index == 0 else self._between_knots(group)
                 self._log_error = self._log_error + log_moment
@@ -137,6 +147,12 @@ class SplineLoss:
     def _along_lattice(self, group: _Group, width: float) -> Reals:
         """One release whose drop is a whole number of pieces: coefficients are added, none is computed anew."""
         step, old, half = group.step, self._series, width / 2
+        if self._smooth is not None:
+            within, error = self._smooth.apply(old)
+            lower, size = _shifted(old, self._share), np.abs(old).sum(axis=1)
+            self._series = step.near * old + step.far * lower + within
+            outside = step.near * size + step.far * _shifted(size, self._share)
+            return np.asarray(error + 16 * ROUNDING * (outside + np.abs(within).sum(axis=1)))
         density = step.scale * (step.drop / (group.drop * self._quantum)) * half
         lower = _shifted(old, self._share)
         size = np.abs(old).sum(axis=1)
@@ -243,8 +259,8 @@ def _sorted_out(
     finite = [(pair, times) for pair, times in pairs if isinstance(pair, AtomsPair)]
     if not windows or len(windows) + len(finite) < len(pairs):
         raise Unreachable("the spline needs losses in windows, and finite laws beside them")
-    if not all(step.is_flat for step, _ in windows):
-        raise Unreachable("sampled windows are not flat")
+    if sum(not step.is_flat for step, _ in windows) > 1:
+        raise Unreachable("the spline takes sampled windows of one kind only")
     if EnumeratedLoss.size(finite) > _MOST_ATOMS:
         raise Unreachable("the finite laws have too many outcomes for the spline")
     return windows, finite
