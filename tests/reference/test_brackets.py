@@ -10,8 +10,8 @@ import pytest
 from discreet import Cost, calibrate
 from reference import tables
 
-WIDTH = {"sampled_gaussian": 1e-8, "gaussian": 1e-12, "finite": 1e-8, "laplace": 1e-9, "mixtures": 5e-6}
-"""Relative width of a bracket that is still called narrow, by table; mixtures may go through grids."""
+WIDTH = {"sampled_gaussian": 1e-8, "gaussian": 1e-12, "finite": 1e-8, "laplace": 1e-9, "mixtures": 1e-8}
+"""Relative width of a bracket that is still called narrow, by table."""
 
 SLOW = ("200 different mechanisms",)
 
