@@ -106,7 +106,8 @@ class Lattice:
         The nearest float is a function of the released integer alone, so nothing of the input shows through.
         """
         if isinstance(steps, int):
-            return _nearest(steps * self.step)
+            # the quick way is exact for these, and its time says nothing about the steps; a fraction's gcd would
+            return math.ldexp(steps, self.exponent) if abs(steps) <= 1 << 53 else _nearest(steps * self.step)
         if steps.dtype == object:
             values = [_nearest(int(entry) * self.step) for entry in steps.flat]
             return np.array(values, dtype=np.float64).reshape(steps.shape)
