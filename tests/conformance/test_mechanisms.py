@@ -15,6 +15,7 @@ from discreet import Cost
 from discreet.audit import check
 from discreet.mechanisms import (
     AboveThreshold,
+    BoundedNoise,
     DiscreteGaussian,
     DiscreteLaplace,
     ExponentialMechanism,
@@ -24,12 +25,16 @@ from discreet.mechanisms import (
     Laplace,
     LaplaceThreshold,
     Mechanism,
+    OptimalNoise,
     PermuteAndFlip,
     RandomizedResponse,
     ReportNoisyMax,
+    RoundedGaussian,
     SparseVector,
     StableHistogram,
+    Staircase,
     TopK,
+    TruncatedGeometric,
 )
 
 ADDITIVE: list[Mechanism] = [
@@ -45,6 +50,18 @@ ADDITIVE: list[Mechanism] = [
     DiscreteGaussian(noise_multiplier=1, sensitivity=4),
     DiscreteGaussian(noise_multiplier=1, l0_sensitivity=3, linf_sensitivity=2),
     DiscreteGaussian(noise_multiplier=1, l2_sensitivity=2),
+    RoundedGaussian(noise_multiplier=1, sensitivity=1),
+    RoundedGaussian(noise_multiplier=1, sensitivity=2),
+    TruncatedGeometric(epsilon=1, lower=0, upper=6),
+    TruncatedGeometric(epsilon=2, lower=-5, upper=5, sensitivity=3),
+]
+OTHER_NOISE: list[Mechanism] = [
+    Staircase(epsilon=2, sensitivity=1),
+    Staircase(epsilon=2, sensitivity=3, granularity=1, coordinates=2),
+    BoundedNoise(bound=6, power=3, sensitivity=1),
+    BoundedNoise(bound=12, power=4, sensitivity=0.3, coordinates=2),
+    OptimalNoise(variance=0.5),
+    OptimalNoise(variance=1, order=2, coordinates=2),
 ]
 KEYS: list[Any] = [  # with a large delta, so that keys of one person alone are seen
     KeySelection(epsilon=1, delta=0.01),
@@ -66,7 +83,7 @@ CHOICES: list[Mechanism] = [
     RandomizedResponse(1),
     RandomizedResponse(1, options=5),
 ]
-MECHANISMS = [*ADDITIVE, *KEYS, *CHOICES]
+MECHANISMS = [*ADDITIVE, *OTHER_NOISE, *KEYS, *CHOICES]
 
 
 def test_every_mechanism_is_audited() -> None:
@@ -126,7 +143,7 @@ def test_each_key_alone_passes_an_audit_with_many_draws_and_no_smaller_claim_doe
     assert not check(releases=releases, cost=smaller, inputs=pairs).passed
 
 
-@pytest.mark.parametrize("mechanism", ADDITIVE, ids=repr)
+@pytest.mark.parametrize("mechanism", [*ADDITIVE, *OTHER_NOISE], ids=repr)
 def test_releases_have_the_shape_of_the_value_after_their_number(mechanism: Mechanism) -> None:
     for value, neighbour in mechanism.examples():
         assert np.shape(value) == np.shape(neighbour)

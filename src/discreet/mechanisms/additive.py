@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.arguments import count, unit_fraction
 from discreet.errors import InvalidArgument
-from discreet.mechanisms.lattice import Lattice, added
+from discreet.mechanisms.lattice import added
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.values import integers, reals
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from discreet.mechanisms.lattice import Lattice
     from discreet.noise import Generator
 
 __all__ = ["Additive", "IntegerAdditive", "LatticeAdditive"]
@@ -143,27 +144,20 @@ class IntegerAdditive(Additive):
 class LatticeAdditive(Additive):
     """Reals in, multiples of the granularity out: see `lattice` for the rounding and what it adds to a sensitivity."""
 
-    noise_multiplier: float
     sensitivity: float
-    dimension: int | None
-    granularity: float
 
     @property
+    @abstractmethod
     def lattice(self) -> Lattice:
         """The lattice of all possible outputs."""
-        return Lattice.of(self.granularity)
 
     @property
     def _unit(self) -> float:
-        return self.granularity
+        return self.lattice.granularity
 
     @property
     def _rounding(self) -> float:
         return 0.5
-
-    @abstractmethod
-    def scale_in_steps(self, dimension: int = 1) -> Fraction:
-        """The exact noise scale, in steps of the lattice, for a value of this many coordinates."""
 
     @overload
     def release(self, value: float | Fraction, *, generator: Generator | None = None) -> float: ...
@@ -196,12 +190,14 @@ class LatticeAdditive(Additive):
         return self.lattice.restore(added(np.broadcast_to(placed, noise.shape), noise))
 
     def examples(self) -> list[tuple[Any, Any]]:
-        """One person moves one coordinate by all of the sensitivity."""
-        if self.dimension is None:
+        """One person moves one coordinate by all of the sensitivity, or as many as allowed."""
+        changed = getattr(self, "coordinates", 1)
+        size = self._declared() or changed
+        if size == 1:
             return [(0.0, self.sensitivity)]
-        there = np.zeros(self.dimension)
-        there[0] = self.sensitivity
-        return [(np.zeros(self.dimension), there)]
+        there = np.zeros(size)
+        there[:changed] = self.sensitivity
+        return [(np.zeros(size), there)]
 
 
 def _saturating_sum(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -46,6 +46,9 @@ class Laplace(LatticeAdditive):
     """
 
     kind: ClassVar[str] = "laplace"
+    noise_multiplier: float
+    dimension: int | None
+    granularity: float
 
     def __init__(
         self,
@@ -87,6 +90,11 @@ class Laplace(LatticeAdditive):
     def epsilon(self) -> float:
         """The pure level of one release, 1 / noise_multiplier."""
         return rounded_up(1 / decimal(self.noise_multiplier))
+
+    @property
+    def lattice(self) -> Lattice:
+        """The lattice of all possible outputs."""
+        return Lattice.of(self.granularity)
 
     def scale_in_steps(self, dimension: int = 1) -> Fraction:
         """noise_multiplier times the l1 sensitivity of the rounded value, in steps."""

@@ -18,7 +18,7 @@ from discreet.accounting.leaves.leaf import decimal
 from discreet.arguments import count, positive
 from discreet.errors import InvalidArgument
 
-__all__ = ["as_written", "below", "checked_dimension", "in_l1", "in_l2", "root_above", "sensitivity_of"]
+__all__ = ["as_written", "below", "checked_dimension", "in_l1", "in_l2", "root_above", "sensitivity_of", "whole_square"]
 
 
 def as_written(value: float) -> Fraction:
@@ -54,6 +54,11 @@ def root_above(number: int) -> Fraction:
     scaled = number << 128
     root = math.isqrt(scaled)
     return Fraction(root + (root * root < scaled), 1 << 64)
+
+
+def whole_square(sensitivity: float) -> int:
+    """The largest square of a change of integers within this l2 sensitivity; the float nearest to sqrt(3) gives 3."""
+    return math.floor(Fraction(sensitivity) ** 2 * (1 + Fraction(1, 10**14)))
 
 
 def in_l1(sensitivity: object, l1: object, l2: object, linf: object, dimension: int | None) -> float:
