@@ -112,7 +112,7 @@ def test_bad_options_are_refused(options: dict[str, object], name: str) -> None:
         compare_accountants(Cost.pure(0.1), **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["plot_tradeoff", "plot_accountants"])
+@pytest.mark.parametrize("name", ["plot_tradeoff", "plot_accountants", "plot_mode"])
 def test_the_examples_write_their_pictures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "picture.png"
     monkeypatch.setattr(sys, "argv", [name, str(target)])

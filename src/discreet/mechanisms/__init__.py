@@ -2,14 +2,18 @@
 
 from discreet.mechanisms.additive import Additive
 from discreet.mechanisms.bounded import BoundedNoise
+from discreet.mechanisms.clustered_mean import ClusteredMean
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.gaussian import Gaussian, RoundedGaussian
+from discreet.mechanisms.distance_test import REFUSED, Refused
+from discreet.mechanisms.gaussian import DiscreteGaussian, Gaussian, RoundedGaussian
 from discreet.mechanisms.geometric import TruncatedGeometric
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import DiscreteLaplace, Laplace
 from discreet.mechanisms.lattice import Lattice
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.optimal import OptimalNoise
+from discreet.mechanisms.private_mode import PrivateMode
+from discreet.mechanisms.propose_test_release import ProposeTestRelease
 from discreet.mechanisms.randomized_response import RandomizedResponse, ResponseEstimate
 from discreet.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, Selection, TopK
 from discreet.mechanisms.sparse_vector import AboveThreshold, Comparisons, SparseVector
@@ -18,10 +22,12 @@ from discreet.mechanisms.sums import Bounds
 from discreet.mechanisms.thresholding import GaussianThreshold, LaplaceThreshold, StableHistogram
 
 __all__ = [
+    "REFUSED",
     "AboveThreshold",
     "Additive",
     "BoundedNoise",
     "Bounds",
+    "ClusteredMean",
     "Comparisons",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -35,7 +41,10 @@ __all__ = [
     "Mechanism",
     "OptimalNoise",
     "PermuteAndFlip",
+    "PrivateMode",
+    "ProposeTestRelease",
     "RandomizedResponse",
+    "Refused",
     "ReportNoisyMax",
     "ResponseEstimate",
     "RoundedGaussian",
