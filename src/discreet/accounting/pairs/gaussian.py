@@ -400,7 +400,7 @@ class SampledGaussianPair(Pair):
         )
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _planning_nodes(pair: SampledGaussianPair, octave: int) -> tuple[Reals, Reals]:
     """Losses and log weights good for all powers up to 2^octave in size, of the sign of the octave."""
     far = 2.0 ** abs(octave)
