@@ -33,11 +33,12 @@ if TYPE_CHECKING:
 
     from discreet.accounting.pair import Complexes, Reals
 
-__all__ = ["Line", "common_lattice", "line_for_delta", "line_for_epsilon", "quick_upper"]
+__all__ = ["Line", "common_lattice", "line_for_delta", "line_for_epsilon", "quick_upper", "values_along"]
 
 _GOAL = math.log(1e-12)
 """ln of the share of delta that aliasing and truncation may take."""
 
+_NO_FALL = "the characteristic function does not fall fast enough (atoms, or few and far-spread losses)"
 _MOST_NODES = 400_000
 _MOST_WORK = 1.5e8
 
@@ -207,7 +208,7 @@ def quick_upper(pairs: Sequence[tuple[Pair, int]], direction: Direction, epsilon
     power = float(direction.power(np.array([complex(t)]))[0].real)
     width = math.sqrt(variance)
     height = 1.25 / width * np.arange(6)
-    log_value, log_error, log_common = _along(pairs, direction, power, height, long=20)
+    log_value, log_error, log_common = values_along(pairs, direction, power, height, long=20)
     some = list(pairs[:: 1 + len(pairs) // 40])
     log_cut = float(log_value[0].real + log_error[0]) + log_common - math.log(math.pi * height[-1])
     for pair, count in some:
@@ -263,27 +264,28 @@ def _line(
     work = len(height) * sum(pair.node_count((power, power), float(height[-1])) for pair, _ in pairs)
     if work > _MOST_WORK:
         raise Unreachable(f"{work:.1e} evaluations of the integrand would be needed")
-    log_value, log_error, log_common = _along(pairs, direction, power, height)
+    log_value, log_error, log_common = values_along(pairs, direction, power, height)
     log_error = log_error + blur * (t + height)
     return Line(
         t, height, log_value, log_error, period, tuple(aliases), log_cut, origin, step, epsilon, blur, log_common
     )
 
 
-def _along(
+def values_along(
     pairs: Sequence[tuple[Pair, int]], direction: Direction, power: float, height: Reals, long: int = 2_000
 ) -> tuple[Complexes, Reals, float]:
-    """K, its error and an error common to all of it, at equally spaced heights.
+    """K, its error and an error common to all of it, at these heights.
 
-    Long lines of steps that are not repeated too often take the fast sum.
+    Long, equally spaced lines of steps that are not repeated too often take the fast sum.
     """
+    is_even = len(height) > 1 and math.isclose(float(height[-1]), (len(height) - 1) * float(height[1]), rel_tol=1e-9)
     value = np.zeros(len(height), dtype=complex)
     error = np.zeros(len(height))
     common = 0.0
     powers = power + 1j * height
     for pair, times in pairs:
         work = len(height) * pair.node_count((power, power), float(height[-1]))
-        if (work > long and times <= 10_000) or (work > 30_000 and times <= 3_000_000):
+        if is_even and ((work > long and times <= 10_000) or (work > 30_000 and times <= 3_000_000)):
             part, bound, shared = pair.log_power_line(power, float(height[1]), len(height), times)
             common += times * shared
         else:
@@ -337,6 +339,8 @@ def _cut(
         log_trial = -np.log(math.pi * trial) - t * epsilon
         for pair, weight in chosen:
             log_trial += weight * pair.log_decay(power, trial)
+        if not (log_trial <= goal).any():
+            raise Unreachable(_NO_FALL)
         first = float(trial[int(np.argmax(log_trial <= goal))])
         blocks = [first * np.array([1.0, 1.05, 1.12]), first * 1.45 ** np.arange(1, 23)]
     else:
@@ -354,7 +358,7 @@ def _cut(
             index = int(good[0])
             count = math.ceil(float(block[index]) / spacing)
             return spacing * np.arange(count + 1), float(log_cut[index])
-    raise Unreachable("the characteristic function does not fall fast enough (atoms, or few and far-spread losses)")
+    raise Unreachable(_NO_FALL)
 
 
 def common_lattice(pairs: Sequence[tuple[Pair, int]], direction: Direction) -> tuple[float, float, float] | None:

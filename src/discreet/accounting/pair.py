@@ -40,6 +40,7 @@ __all__ = [
     "Nodes",
     "Pair",
     "Tails",
+    "guarded",
     "log_near_one",
     "log_power_line_of",
     "log_power_mean_of",
@@ -192,6 +193,13 @@ class Pair(ABC):
         """Like `log_decay`, but only for |y| within one period of the pair's own lattice."""
         return self.log_decay(power, reach)
 
+    def log_modulus(self, power: float, height: Reals, half: float) -> Reals:
+        """For each y in `height` a bound of ln|E_Q[w^{power + iv}] / E_Q[w^power]| for all v within `half` of y.
+
+        Cheap and rough; 0 claims nothing.
+        """
+        return np.zeros(len(height))
+
     def atoms(self) -> tuple[Reals, Reals]:
         """Positions and Q-masses of the atoms of l, increasing; empty for a continuous law."""
         return np.empty(0), np.empty(0)
@@ -280,7 +288,7 @@ def log_power_mean_of(
         if p_missing or q_missing:
             error += 512 * ROUNDING * (q_missing + np.abs(powers) * (q_missing + p_missing))
         mean = 1.0 + excess
-        return _guarded(log_near_one(excess), np.abs(mean), error)
+        return guarded(log_near_one(excess), np.abs(mean), error)
     exponent = np.outer(powers, loss) + nodes.log_weight
     top = exponent.real.max(axis=1)
     terms = np.exp(exponent - top[:, None])
@@ -289,7 +297,7 @@ def log_power_mean_of(
     reach = 1.0 + size[:, None] * (np.abs(loss) + slip) + np.abs(nodes.log_weight)
     error = 64 * ROUNDING * (reach * np.abs(terms)).sum(axis=1)
     error += np.exp(np.minimum(log_error - top, 700.0))
-    value, bound = _guarded(np.log(mean), np.abs(mean), error)
+    value, bound = guarded(np.log(mean), np.abs(mean), error)
     return value + top, bound + 4 * ROUNDING * np.abs(top)
 
 
@@ -342,7 +350,7 @@ def log_power_line_of(nodes: Nodes, power: float, spacing: float, count: int) ->
         quadrature = np.exp(np.minimum(nodes.log_error(power + 1j * height) - log_start, 700.0))
         error += quadrature + quadrature[0]
         start_error += 2 * float(quadrature[0])
-    value, error = _guarded(log_near_one(change), np.abs(1.0 + change), error)
+    value, error = guarded(log_near_one(change), np.abs(1.0 + change), error)
     return value, error, log_start, start_error
 
 
@@ -364,7 +372,7 @@ def _turned(angle: Reals) -> Complexes:
     return result
 
 
-def _guarded(value: Complexes, modulus: Reals, error: Reals) -> tuple[Complexes, Reals]:
+def guarded(value: Complexes, modulus: Reals, error: Reals) -> tuple[Complexes, Reals]:
     """Turns an absolute error of a mean into one of its logarithm; a mean lost in its error is replaced by a bound.
 
     If |mean| < 4 error, then the true modulus is below 5 error. Reporting ln(4 error) with log-error ln 3.25 keeps

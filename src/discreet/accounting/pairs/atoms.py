@@ -78,12 +78,38 @@ class AtomsPair(Pair):
     def node_count(self, power: tuple[float, float], reach: float) -> int:
         return len(self.loss)
 
+    def log_power_bound(self, powers: Reals) -> Reals:
+        terms = np.outer(powers, self.loss) + np.log(self.mass)
+        top = terms.max(axis=1)
+        slack = 64 * ROUNDING * (1 + np.abs(terms).max(axis=1))
+        return np.asarray(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)) + slack)
+
     def log_decay(self, power: float, reach: Reals) -> Reals:
         """Atoms do not decay: the modulus stays below its value on the real axis."""
         terms = power * self.loss + np.log(self.mass)
         top = float(terms.max())
         slack = 32 * ROUNDING * (1 + float(np.abs(terms).max()))
         return np.full(len(reach), top + math.log(float(np.exp(terms - top).sum())) + slack)
+
+    def log_modulus(self, power: float, height: Reals, half: float) -> Reals:
+        """The sum itself at y; elsewhere it has moved by at most |v - y| times the radius of the losses."""
+        if len(self.loss) > 16:
+            return np.zeros(len(height))
+        weight = np.exp(power * self.loss + np.log(self.mass) - (power * self.loss + np.log(self.mass)).max())
+        weight /= weight.sum()
+        if len(weight) == 2:
+            turn = np.sin(0.5 * float(self.loss[1] - self.loss[0]) * height)
+            size = np.sqrt(np.maximum(1.0 - (4.0 * float(weight[0] * weight[1])) * turn * turn, 0.0))
+        else:
+            middle = 0.5 * float(self.loss[0] + self.loss[-1])
+            real, imaginary = np.zeros(len(height)), np.zeros(len(height))
+            for share, loss in zip(weight.tolist(), (self.loss - middle).tolist(), strict=True):
+                real += share * np.cos(loss * height)
+                imaginary += share * np.sin(loss * height)
+            size = np.sqrt(real * real + imaginary * imaginary)
+        # weights and phases are rounded: 1e-9 is far more than they can be off for heights below 1e6 / |loss|
+        radius = 0.5 * float(self.loss[-1] - self.loss[0])
+        return np.minimum(0.0, np.log(size + (radius * half + 1e-9 + 1e-14 * radius * height)))
 
     def profile(self, epsilon: float, direction: Direction) -> tuple[float, float]:
         """sum p (1 - e^{eps - l}) over the losses above epsilon: no term cancels."""

@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.pair import ROUNDING, Direction, Nodes, Pair, Tails
+from discreet.accounting.pair import ROUNDING, Direction, Nodes, Pair, Tails, guarded
 from discreet.accounting.profile import sampled_profile
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Complexes, Reals
 
 __all__ = ["WindowPair"]
+
+_ELLIPSES = tuple(np.geomspace(1.3, 200.0, 9).tolist())
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,11 @@ class WindowPair(Pair):
         return np.array(self.span), np.array(self._end_masses())
 
     def node_count(self, power: tuple[float, float], reach: float) -> int:
-        return self._order(power, reach) + 2
+        return 4 if self._is_far(power, reach) else self._order(power, reach) + 2
+
+    def _is_far(self, power: tuple[float, float], reach: float) -> bool:
+        """Whether some powers lie so far up that the closed form is cheaper than quadrature."""
+        return self.rate == 1.0 and self._order(power, reach) >= 256
 
     def _order(self, power: tuple[float, float], reach: float) -> int:
         frequency = self.epsilon * (max(abs(power[0]), abs(power[1])) + 1 + reach)
@@ -94,8 +100,11 @@ class WindowPair(Pair):
         With |Im l| <= a < pi the modulus of w^b is at most w(top)^{|b|} cos(a/2)^{-|b|} e^{|Im b| a}; the other two
         functions, 1 and b (w - 1), are smaller. Everything is multiplied by |e^{-(l + epsilon)/2}|.
         """
+        if count < 512 and len(powers) > 2:  # enough nodes for all of them: the hardest one speaks for the others
+            hardest = complex(float(np.abs(powers.real).max()), float(np.abs(powers.imag).max()))
+            return np.full(len(powers), self._log_error(np.array([hardest]), count)[0])
         best = np.full(len(powers), np.inf)
-        for rho in np.geomspace(1.3, 200.0, 9):
+        for rho in _ELLIPSES:
             wide, tall = self.epsilon * (rho + 1 / rho) / 2, self.epsilon * (rho - 1 / rho) / 2
             if self.rate < 1.0 and tall > 2.9:
                 break
@@ -113,22 +122,53 @@ class WindowPair(Pair):
             best = np.minimum(best, log_sup - 2 * (count - 1) * math.log(rho))
         return best + 1e-9
 
+    def log_power_mean(self, powers: Complexes) -> tuple[Complexes, Reals]:
+        """By quadrature, or far up, where that would need too many nodes, in closed form (there nothing cancels)."""
+        reach = float(np.abs(powers.imag).max())
+        if not self._is_far((float(powers.real.min()), float(powers.real.max())), reach):
+            return super().log_power_mean(powers)
+        value, error = np.empty(len(powers), dtype=complex), np.empty(len(powers))
+        far = np.abs(powers.imag) * self.epsilon > 20.0
+        if not far.all():
+            value[~far], error[~far] = super().log_power_mean(powers[~far])
+        value[far], error[far] = self._far_up(powers[far])
+        return value, error
+
+    def log_power_line(self, power: float, spacing: float, count: int, times: int) -> tuple[Complexes, Reals, float]:
+        if not self._is_far((power, power), spacing * (count - 1)):
+            return super().log_power_line(power, spacing, count, times)
+        value, error = self.log_power_mean(power + 1j * spacing * np.arange(count))
+        return value, error, 0.0
+
+    def log_power_bound(self, powers: Reals) -> Reals:
+        if self.rate < 1.0 or (np.abs(powers - 0.5) < 0.25).any():
+            return super().log_power_bound(powers)
+        value, error = self._far_up(powers.astype(complex))
+        return np.asarray(value.real + error)
+
+    def _far_up(self, powers: Complexes) -> tuple[Complexes, Reals]:
+        """height e^{-a/2} 2 sinh(ca)/c + the atoms, c = b - 1/2 away from 0, a = epsilon: all over e^{|Re c| a}."""
+        a, bent = self.epsilon, powers - 0.5
+        top = np.abs(bent.real) * a
+        rising, falling = np.exp(bent * a - top), np.exp(-bent * a - top)
+        mean = self.height * (rising - falling) / bent
+        if self.with_atoms:  # e^{-ba}/2 and e^{-a} e^{ba}/2, both times e^{a/2}
+            mean = mean + 0.5 * (rising + falling)
+        size = (self.height / np.abs(bent) + 0.5) * (np.abs(rising) + np.abs(falling))
+        error = 16 * ROUNDING * (4 + np.abs(bent) * a + top) * size
+        value, bound = guarded(np.log(mean), np.abs(mean), error)
+        return value + (top - 0.5 * a), bound + 8 * ROUNDING * (top + a)
+
     def log_decay(self, power: float, reach: Reals) -> Reals:
         r"""Atoms at full weight, plus the density by parts.
 
         In s = ln w the density is h(l) = height w^{b+1} e^{-l} e^{-(l+epsilon)/2} / q; its logarithm is convex in l for
         b + 1 > 0, concave otherwise, so |int h e^{iys} ds| <= 2 (h(-eps) + h(eps)) / y or 2 max h / y.
         """
-        ends = np.array([-self.epsilon, self.epsilon])
-        loss, _ = self._sampled(ends)
-        log_h = (power + 1) * loss - 1.5 * ends - 0.5 * self.epsilon + math.log(self.height / self.rate)
-        if power + 1 > 0:
-            log_rough = math.log(2.0) + float(np.logaddexp(log_h[0], log_h[1]))
-        else:
-            log_rough = math.log(2 * self.height / self.rate) + (power + 1) * float(loss[0]) + self.epsilon
+        log_rough, _, log_ends = self._rough(power)
         bound = log_rough - np.log(np.maximum(reach, 1e-300))
         if self.with_atoms:
-            bound = np.logaddexp(bound, float(np.logaddexp.reduce(power * loss + np.log(self._end_masses()))))
+            bound = np.logaddexp(bound, float(np.logaddexp.reduce(log_ends)))
         nodes = self.nodes((power, power), 0.0)
         terms = power * nodes.loss + nodes.log_weight
         assert nodes.log_error is not None
@@ -137,6 +177,34 @@ class WindowPair(Pair):
         if self.with_atoms and self.rate == 1.0:
             bound = np.minimum(bound, self._log_decay_of_atoms(power, reach, terms))
         return np.minimum(bound, total) + slack
+
+    def log_modulus(self, power: float, height: Reals, half: float) -> Reals:
+        """The atoms as they turn, plus the density by parts as in `log_decay`."""
+        log_density, loss, log_ends = self._rough(power)
+        bound = float(self.log_power_bound(np.array([power]))[0])
+        log_whole = bound - 1e-9 * (1 + abs(bound))  # sharp to more than that
+        rough = math.exp(log_density - log_whole) / np.maximum(height - half, 1e-300)
+        if not self.with_atoms:
+            return np.minimum(0.0, np.log(rough) + 1e-9)
+        low, high = np.exp(log_ends - log_whole).tolist()
+        gap = float(loss[1] - loss[0])
+        # |low + high e^{i y gap}|, which moves by at most half the gap times the two masses
+        size = np.sqrt(np.maximum((low + high) ** 2 - 4 * low * high * np.sin(0.5 * gap * height) ** 2, 0.0))
+        moved = 0.5 * gap * half * (low + high) + 1e-9 + 1e-14 * gap * height
+        return np.minimum(0.0, np.log(size + moved + rough) + 1e-9)
+
+    def _rough(self, power: float) -> tuple[float, Reals, Reals]:
+        """ln C with |int over the density| <= C / |y|, the losses at the two ends, and ln of their tilted masses."""
+        ends = np.array([-self.epsilon, self.epsilon])
+        loss, _ = self._sampled(ends)
+        log_h = (power + 1) * loss - 1.5 * ends - 0.5 * self.epsilon + math.log(self.height / self.rate)
+        if power + 1 > 0:
+            log_rough = math.log(2.0) + float(np.logaddexp(log_h[0], log_h[1]))
+        else:
+            log_rough = math.log(2 * self.height / self.rate) + (power + 1) * float(loss[0]) + self.epsilon
+        if not self.with_atoms:
+            return log_rough, loss, np.full(2, -np.inf)
+        return log_rough, loss, power * loss + np.log(self._end_masses())
 
     def _log_decay_of_atoms(self, power: float, reach: Reals, terms: Reals) -> Reals:
         r"""The two atoms p, p' of an unsampled window turn against each other: up to y = pi / (2 epsilon) their sum
