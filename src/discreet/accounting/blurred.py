@@ -99,6 +99,8 @@ def _heights(pairs: Sequence[tuple[Pair, int]], power: float, eta: float, spacin
     steps = sum(count for _, count in pairs)
     spreads = [math.sqrt(pair.cumulants(power)[2]) for pair, _ in pairs]
     reach = math.sqrt(math.fsum(count * own**2 for (_, count), own in zip(pairs, spreads, strict=True)) / steps)
+    if not reach > 0:
+        raise Unreachable("the losses under this tilt have no spread")
     last = math.sqrt(2 * _DEPTH) / eta
     nodes = max(1, int(min(0.3, max(0.06, steps / 700)) / reach / spacing))
     total = math.ceil(last / (nodes * spacing))
@@ -110,7 +112,7 @@ def _heights(pairs: Sequence[tuple[Pair, int]], power: float, eta: float, spacin
     first = np.arange(total) * nodes
     kept, charged = np.zeros(0, dtype=np.int64), 0.0
     while True:
-        alive, bound = _sift(order, power, eta, first, nodes, spacing)
+        alive, bound = _sift(order, first, power=power, eta=eta, nodes=nodes, spacing=spacing)
         gone = np.ones(len(first), dtype=bool)
         gone[alive] = False
         begin = (first[gone] - 1) * spacing
@@ -129,7 +131,7 @@ def _heights(pairs: Sequence[tuple[Pair, int]], power: float, eta: float, spacin
 
 
 def _sift(
-    pairs: Sequence[tuple[Pair, int]], power: float, eta: float, first: NDArray[np.int64], nodes: int, spacing: float
+    pairs: Sequence[tuple[Pair, int]], first: NDArray[np.int64], *, power: float, eta: float, nodes: int, spacing: float
 ) -> tuple[NDArray[np.intp], Reals]:
     """Which intervals of nodes stay, and bounds of the transform on those that do not."""
     half = 0.5 * (nodes - 1) * spacing

@@ -109,7 +109,7 @@ class AtomsPair(Pair):
             size = np.sqrt(real * real + imaginary * imaginary)
         # weights and phases are rounded: 1e-9 is far more than they can be off for heights below 1e6 / |loss|
         radius = 0.5 * float(self.loss[-1] - self.loss[0])
-        return np.minimum(0.0, np.log(size + (radius * half + 1e-9 + 1e-14 * radius * height)))
+        return np.asarray(np.minimum(0.0, np.log(size + (radius * half + 1e-9 + 1e-14 * radius * height))))
 
     def profile(self, epsilon: float, direction: Direction) -> tuple[float, float]:
         """sum p (1 - e^{eps - l}) over the losses above epsilon: no term cancels."""

@@ -124,12 +124,12 @@ class DiscreteGaussianPair(Pair):
         return np.asarray((power * (power - 1) - reach**2) * half + math.log(3.1) + slack)
 
     def log_modulus(self, power: float, height: Reals, half: float) -> Reals:
-        """e^{-v^2 d^2 / 2s^2} for v within its period, where the Poisson factor is 1 but near the ends, and at most 3.1."""
+        """e^{-v^2 d^2 / 2s^2} within one period, where the Poisson factor is 1 but near the ends, and at most 3.1."""
         period = 2 * math.pi * self.scale**2 / self.shift
         within = np.abs(height - period * np.rint(height / period))
         factor = np.where(within + half < 0.25 * period, 1e-9, math.log(3.1) + 1e-9)
         fall = np.maximum(within * (1 - 1e-9) - half, 0.0) ** 2 * ((self.shift / self.scale) ** 2 / 2)
-        return np.minimum(0.0, factor - fall)
+        return np.asarray(np.minimum(0.0, factor - fall))
 
     def tails(self, loss: Reals) -> Tails:
         index = np.searchsorted(self._table[0], loss, side="right")

@@ -185,13 +185,13 @@ class WindowPair(Pair):
         log_whole = bound - 1e-9 * (1 + abs(bound))  # sharp to more than that
         rough = math.exp(log_density - log_whole) / np.maximum(height - half, 1e-300)
         if not self.with_atoms:
-            return np.minimum(0.0, np.log(rough) + 1e-9)
+            return np.asarray(np.minimum(0.0, np.log(rough) + 1e-9))
         low, high = np.exp(log_ends - log_whole).tolist()
         gap = float(loss[1] - loss[0])
         # |low + high e^{i y gap}|, which moves by at most half the gap times the two masses
         size = np.sqrt(np.maximum((low + high) ** 2 - 4 * low * high * np.sin(0.5 * gap * height) ** 2, 0.0))
         moved = 0.5 * gap * half * (low + high) + 1e-9 + 1e-14 * gap * height
-        return np.minimum(0.0, np.log(size + moved + rough) + 1e-9)
+        return np.asarray(np.minimum(0.0, np.log(size + moved + rough) + 1e-9))
 
     def _rough(self, power: float) -> tuple[float, Reals, Reals]:
         """ln C with |int over the density| <= C / |y|, the losses at the two ends, and ln of their tilted masses."""
