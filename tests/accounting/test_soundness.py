@@ -6,6 +6,8 @@ import itertools
 
 import mpmath as mp
 import pytest
+from hypothesis import given
+from hypothesis.strategies import floats, sampled_from
 
 from discreet.accounting import Cost
 from discreet.errors import DiscreetError, InvalidArgument
@@ -257,3 +259,12 @@ def test_losses_beyond_the_range_of_e_are_summed_term_by_term() -> None:
     top = mp.log(mp.mpf(p[0]) / mp.mpf(q[0]))
     epsilon = 1012.1374409173801
     check(2 * Cost.from_pair(p, q), epsilon, 1 - mp.exp(mp.mpf(epsilon) - 2 * top))
+
+
+@given(multiplier=floats(0.01, 1e4), delta=sampled_from([1e-30, 1e-100, 1e-17]))
+def test_one_laplace_release_is_read_at_the_true_reciprocal_of_its_noise(multiplier, delta):
+    # 1/b is rounded: delta(epsilon) = 1 - e^{(epsilon - 1/b)/2} is computed with the rational 1/b
+    epsilon = Cost.laplace(multiplier).epsilon(delta)
+    with mp.workdps(150):
+        gap = mp.mpf(epsilon) - 1 / mp.mpf(multiplier)
+        assert -mp.expm1(gap / 2) <= delta

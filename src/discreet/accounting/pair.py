@@ -272,12 +272,15 @@ def log_power_mean_of(
         bend_mean = float((bend * weight).sum())
         # with A = bl, |A (e^A - 1)| is at most |A|^2 max(1, e^Re A) and at most |A| (1 + e^Re A)
         growth = np.exp(real_part)
-        square = (np.maximum(growth, 1.0) * (weight * loss * loss)).sum(axis=1)[index] * size * size
-        linear = ((1.0 + growth) * (weight * np.abs(loss))).sum(axis=1)[index] * size
+        # a weight e^-k carries some k roundings of its own
+        care = weight * (1 + np.abs(nodes.log_weight) / 16)
+        square = (np.maximum(growth, 1.0) * (care * loss * loss)).sum(axis=1)[index] * size * size
+        linear = ((1.0 + growth) * (care * np.abs(loss))).sum(axis=1)[index] * size
         sizes = np.minimum(square, linear)
         excess = np.einsum("ij,j->i", exp_minus(exponent), weight) + powers * bend_mean
         excess += -q_missing + powers * (q_missing - p_missing)
-        error = 64 * ROUNDING * (sizes + np.abs(powers) * abs(bend_mean) + np.abs(excess)) + np.exp(log_error)
+        bends = float((np.abs(bend) * care).sum())
+        error = 64 * ROUNDING * (sizes + np.abs(powers) * bends + np.abs(excess)) + np.exp(log_error)
         if nodes.slip is not None:
             # d/dl of a node's term is b (e^{bl} - e^l), at most |b| |b - 1| |l| max(e^{bl}, e^l) and |b| (e^{bl} + e^l)
             extra = weight * np.maximum(nodes.slip - 4 * np.abs(loss), 0.0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, decimal, finite_epsilon, rounded_up
-from discreet.accounting.pair import Lattice
+from discreet.accounting.pair import ROUNDING, Lattice
 from discreet.accounting.pairs.atoms import AtomsPair
 from discreet.accounting.pairs.discrete_gaussian import discrete_gaussian_pair
 from discreet.accounting.pairs.gaussian import GaussianPair
@@ -76,7 +76,9 @@ class Laplace(Leaf):
         object.__setattr__(self, "noise_multiplier", _multiplier(self.noise_multiplier))
 
     def pair(self) -> Pair:
-        return WindowPair(1 / self.noise_multiplier, with_atoms=True)
+        epsilon = 1 / self.noise_multiplier
+        is_exact = Fraction(epsilon) * Fraction(self.noise_multiplier) == 1
+        return WindowPair(epsilon, with_atoms=True, slip=0.0 if is_exact else 4 * ROUNDING)
 
     def pure_epsilon(self) -> float:
         return rounded_up(1 / decimal(self.noise_multiplier))

@@ -151,7 +151,7 @@ class SampledGaussianPair(Pair):
 
     def log_power_bound(self, powers: Reals) -> Reals:
         """From planning nodes: window and step keep the quadrature error below e^-50 of the mean, which is >= 1."""
-        if self.end < math.inf:  # the cut end has an error of its own
+        if self.end < math.inf or powers.min() < 0 <= powers.max():  # a cut end has an error of its own
             return super().log_power_bound(powers)
         far = float(np.abs(powers).max())
         octave = math.ceil(math.log2(far + 1.0))

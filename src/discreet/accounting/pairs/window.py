@@ -38,13 +38,15 @@ class WindowPair(Pair):
     epsilon: float
     with_atoms: bool
     rate: float = 1.0
+    slip: float = 0.0
+    """By how much epsilon may be off, relatively, because it was rounded; 0 where it is the number itself."""
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
         return self.rate == 1.0
 
     def sampled(self, rate: float) -> Pair:
-        return WindowPair(self.epsilon, self.with_atoms, self.rate * rate)
+        return WindowPair(self.epsilon, self.with_atoms, self.rate * rate, self.slip)
 
     @property
     def height(self) -> float:
@@ -233,11 +235,16 @@ class WindowPair(Pair):
         if x < 0:  # E_gamma(P||Q) = 1 - gamma + gamma E_{1/gamma}(Q||P), and the pair is symmetric
             low, high = self._base_profile(-x)
             return -math.expm1(x) + math.exp(x) * low, (-math.expm1(x) + math.exp(x) * high) * (1 + 8 * ROUNDING)
-        if x >= self.epsilon:
-            return 0.0, 0.0
-        rest = -math.expm1((x - self.epsilon) / 2)
-        value = rest if self.with_atoms else rest * (rest / -math.expm1(-self.epsilon))
-        return value * (1 - 16 * ROUNDING), value * (1 + 16 * ROUNDING)
+        # a longer window has the larger profile
+        ends = self.epsilon * (1 - self.slip), self.epsilon * (1 + self.slip)
+        low, high = (self._rest(x, end) for end in ends)
+        return low * (1 - 16 * ROUNDING), high * (1 + 16 * ROUNDING)
+
+    def _rest(self, x: float, epsilon: float) -> float:
+        if x >= epsilon:
+            return 0.0
+        rest = -math.expm1((x - epsilon) / 2)
+        return rest if self.with_atoms else rest * (rest / -math.expm1(-epsilon))
 
     def tails(self, loss: Reals) -> Tails:
         base = loss
