@@ -5,7 +5,7 @@ from discreet.mechanisms.bounded import BoundedNoise
 from discreet.mechanisms.clustered_mean import ClusteredMean
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.distance_test import REFUSED, Refused
-from discreet.mechanisms.gaussian import DiscreteGaussian, Gaussian, RoundedGaussian
+from discreet.mechanisms.gaussian import Gaussian, RoundedGaussian
 from discreet.mechanisms.geometric import TruncatedGeometric
 from discreet.mechanisms.key_selection import KeySelection
 from discreet.mechanisms.laplace import DiscreteLaplace, Laplace
