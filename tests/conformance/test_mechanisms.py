@@ -15,11 +15,8 @@ from discreet import Cost
 from discreet.audit import check
 from discreet.mechanisms import (
     AboveThreshold,
-<<<<<<< HEAD
     BoundedNoise,
-=======
     ClusteredMean,
->>>>>>> 20a67e3 (mechanisms: propose, test and release: any base, the mode, a clustered mean)
     DiscreteGaussian,
     DiscreteLaplace,
     ExponentialMechanism,
@@ -88,16 +85,12 @@ CHOICES: list[Mechanism] = [
     RandomizedResponse(1),
     RandomizedResponse(1, options=5),
 ]
-<<<<<<< HEAD
-MECHANISMS = [*ADDITIVE, *OTHER_NOISE, *KEYS, *CHOICES]
-=======
 TESTED: list[Mechanism] = [
     PrivateMode(epsilon=1, delta=0.05),
     PrivateMode(epsilon=1, delta=0.05, test="laplace", adjacency="replace-one"),
     ClusteredMean(epsilon=4, delta=0.05, width=1.0, size=101),
 ]
-MECHANISMS = [*ADDITIVE, *KEYS, *CHOICES, *TESTED]
->>>>>>> 20a67e3 (mechanisms: propose, test and release: any base, the mode, a clustered mean)
+MECHANISMS = [*ADDITIVE, *OTHER_NOISE, *KEYS, *CHOICES, *TESTED]
 
 
 def test_every_mechanism_is_audited() -> None:

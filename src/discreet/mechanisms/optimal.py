@@ -45,8 +45,8 @@ class OptimalNoise(IntegerAdditive):
     compositions order 1 is best, as the privacy loss concentrates at its mean [Alghamdi et al. 2022]; for fewer a
     larger order is, and the noise goes from nearly Gaussian to nearly Laplace as the order grows [Gilani et al. 2025].
     Solved by Newton's method, then rounded to whole-number weights with a geometric tail: cost, error and draws are
-    those of the rounded noise, exactly. It gains up to a tenth of the
-    variance where the noise is small and the releases are neither few nor very many: docs/how-to/mechanisms.md.
+    those of the rounded noise, exactly. It saves up to a tenth of the variance where the noise is small and the
+    releases are neither few nor very many: docs/how-to/mechanisms.md.
 
     Values are counts: one person changes at most `coordinates` of them, by at most 1 each. Pass `variance` and `order`,
     or `epsilon` and `delta` for the least variance that meets them (to a percent or so, within seconds). The other
