@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from discreet.accounting.cost import Cost
+from discreet.accounting.evaluate import delta_reading
 from discreet.arguments import count, positive, unit_fraction
 from discreet.errors import CertificateError, InvalidArgument
 from discreet.mechanisms.additive import LatticeAdditive
@@ -98,12 +99,12 @@ class BoundedNoise(LatticeAdditive):
             adjacency=adjacency,
         )
 
-    @property
+    @cached_property
     def lattice(self) -> Lattice:
         """The lattice of all possible outputs."""
         return Lattice.of(self.granularity)
 
-    @property
+    @cached_property
     def _noise(self) -> WeightedNoise:
         return _noise(math.floor(Fraction(self.bound) / self.lattice.step), self.power)
 
@@ -171,7 +172,7 @@ def _calibrated(epsilon: float, delta: float, coordinates: int, shift: int) -> t
 
     def is_met(bound: float) -> bool:
         cost = coordinates * Cost.from_pair(*_noise(math.ceil(bound), power).pair(shift))
-        return cost.reading(epsilon=epsilon).upper <= delta
+        return delta_reading(cost.parts, epsilon).upper <= delta
 
     tight = smallest(is_met, max(shift + 1.0, 0.8 * steps), 1.05 * steps, tolerance=0.02)
     if tight is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -118,7 +118,7 @@ class DiscreteGaussian(IntegerAdditive):
         """The tight pair where there is one; for an l2 sensitivity of a vector, zCDP."""
         return self._cost(self.noise_multiplier)
 
-    @property
+    @cached_property
     def scale(self) -> Fraction:
         """The exact parameter s of the noise, which is its standard deviation but for a little less."""
         return as_written(self.noise_multiplier) * root_above(self._square)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -103,14 +104,14 @@ class Gaussian(LatticeAdditive):
         """`Cost.gaussian(noise_multiplier)`: the tight pair of the continuous mechanism."""
         return Cost.gaussian(self.noise_multiplier, adjacency=self.adjacency)
 
-    @property
+    @cached_property
     def lattice(self) -> Lattice:
         """The lattice of all possible outputs."""
         return Lattice.of(self.granularity)
 
     def scale_in_steps(self, dimension: int = 1) -> Fraction:
         """noise_multiplier times the l2 sensitivity of the rounded value, in steps."""
-        return as_written(self.noise_multiplier) * self.lattice.l2_steps(Fraction(self.sensitivity), dimension)
+        return _scale(self.noise_multiplier, self.sensitivity, self.lattice, dimension)
 
     def _draw(self, dimension: int, shape: tuple[int, ...] | None, generator: Generator | None) -> Any:
         return rounded_gaussian(self.scale_in_steps(dimension), shape, generator=generator)
@@ -120,6 +121,11 @@ class Gaussian(LatticeAdditive):
 
     def _moments(self, dimension: int) -> tuple[float, float]:
         return rounded_moments(float(self.scale_in_steps(dimension)))
+
+
+@lru_cache(maxsize=256)
+def _scale(noise_multiplier: float, sensitivity: float, lattice: Lattice, dimension: int) -> Fraction:
+    return as_written(noise_multiplier) * lattice.l2_steps(Fraction(sensitivity), dimension)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -166,7 +172,7 @@ class RoundedGaussian(IntegerAdditive):
         """`Cost.gaussian(noise_multiplier)`."""
         return Cost.gaussian(self.noise_multiplier, adjacency=self.adjacency)
 
-    @property
+    @cached_property
     def scale(self) -> Fraction:
         """The exact standard deviation of the noise before it is rounded."""
         return as_written(self.noise_multiplier) * root_above(self._square)

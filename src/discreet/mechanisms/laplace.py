@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.accounting.cost import Cost
@@ -91,14 +92,14 @@ class Laplace(LatticeAdditive):
         """The pure level of one release, 1 / noise_multiplier."""
         return rounded_up(1 / decimal(self.noise_multiplier))
 
-    @property
+    @cached_property
     def lattice(self) -> Lattice:
         """The lattice of all possible outputs."""
         return Lattice.of(self.granularity)
 
     def scale_in_steps(self, dimension: int = 1) -> Fraction:
         """noise_multiplier times the l1 sensitivity of the rounded value, in steps."""
-        return as_written(self.noise_multiplier) * self.lattice.l1_steps(Fraction(self.sensitivity), dimension)
+        return _scale(self.noise_multiplier, self.sensitivity, self.lattice, dimension)
 
     def _draw(self, dimension: int, shape: tuple[int, ...] | None, generator: Generator | None) -> Any:
         return rounded_laplace(self.scale_in_steps(dimension), shape, generator=generator)
@@ -113,6 +114,11 @@ class Laplace(LatticeAdditive):
         rate = 1 / float(self.scale_in_steps(dimension))
         first = math.exp(-rate / 2) / -math.expm1(-rate)
         return first, first * (1 + math.exp(-rate)) / -math.expm1(-rate)
+
+
+@lru_cache(maxsize=256)
+def _scale(noise_multiplier: float, sensitivity: float, lattice: Lattice, dimension: int) -> Fraction:
+    return as_written(noise_multiplier) * lattice.l1_steps(Fraction(sensitivity), dimension)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -159,7 +165,7 @@ class DiscreteLaplace(IntegerAdditive):
         """The pure level of one release, 1 / noise_multiplier."""
         return rounded_up(1 / decimal(self.noise_multiplier))
 
-    @property
+    @cached_property
     def scale(self) -> Fraction:
         """The exact scale s of the noise."""
         return as_written(self.noise_multiplier) * self.sensitivity

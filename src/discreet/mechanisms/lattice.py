@@ -15,6 +15,7 @@ import math
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Lattice:
         """The step 2^exponent."""
         return math.ldexp(1.0, self.exponent)
 
-    @property
+    @cached_property
     def step(self) -> Fraction:
         """The step as an exact number."""
         return Fraction(2) ** self.exponent
@@ -98,7 +99,13 @@ class Lattice:
         return placed
 
     def _place(self, value: Fraction) -> int:
-        return math.floor(value / self.step + Fraction(1, 2))
+        # floor(a / (b 2^k) + 1/2) in integers, as single releases are often made
+        above, below, exponent = value.numerator, value.denominator, self.exponent
+        if exponent < 0:
+            above <<= -exponent
+        else:
+            below <<= exponent
+        return (2 * above + below) // (2 * below)
 
     def restore(self, steps: int | NDArray[Any]) -> float | NDArray[np.float64]:
         """steps * 2^k as floats: exact up to 2^53 steps, and the nearest float beyond.

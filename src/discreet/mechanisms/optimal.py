@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from discreet.accounting.cost import Cost
+from discreet.accounting.evaluate import delta_reading
 from discreet.arguments import count, positive, unit_fraction
 from discreet.errors import CertificateError, InvalidArgument
 from discreet.mechanisms.additive import IntegerAdditive
@@ -113,7 +114,7 @@ class OptimalNoise(IntegerAdditive):
         """The keyword arguments that make this mechanism again, as JSON values."""
         return super().fields() | {"weights": list(self.weights)}
 
-    @property
+    @cached_property
     def _noise(self) -> WeightedNoise:
         return WeightedNoise(self.weights, self.tail, Fraction(self.rate))
 
@@ -169,7 +170,7 @@ def _calibrated(epsilon: float, delta: float, coordinates: int) -> WeightedNoise
 
     def is_met(value: float) -> bool:
         cost = coordinates * Cost.from_pair(*_solved(value, order).pair(1))
-        return cost.reading(epsilon=epsilon).upper <= delta
+        return delta_reading(cost.parts, epsilon).upper <= delta
 
     tight = smallest(is_met, max(_LEAST, 0.8 * variance), min(_MOST, 1.02 * variance), tolerance=0.005)
     if tight is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.accounting.cost import Cost
@@ -84,22 +85,22 @@ class Staircase(LatticeAdditive):
                 "granularity", granularity, "noise is drawn exactly up to 1e12 steps: pass a larger granularity"
             )
 
-    @property
+    @cached_property
     def lattice(self) -> Lattice:
         """The lattice of all possible outputs."""
         return Lattice.of(self.granularity)
 
-    @property
+    @cached_property
     def steps(self) -> int:
         """The sensitivity in steps of the lattice."""
         return self.lattice.l1_steps(Fraction(self.sensitivity), 1)
 
-    @property
+    @cached_property
     def first(self) -> int:
         """How many lattice steps, from zero outwards, the first step of the staircase has: the nearest to gamma."""
         return min(self.steps, max(1, math.floor(Fraction(self.gamma) * self.steps + 1)))
 
-    @property
+    @cached_property
     def _level(self) -> Fraction:
         """The smaller of the two readings of epsilon."""
         return min(Fraction(self.epsilon), decimal(self.epsilon))
