@@ -40,7 +40,7 @@ def discrete_gaussian(
     """Exact draws from the discrete Gaussian law: P(X = k) ∝ e^{-k² / 2 scale²}. [Canonne et al. 2020]
 
     The scale is taken at its exact value, also if it is a float, and is at most 10^9. One draw is a Python integer,
-    many are an int64 array (a draw beyond int64 has probability below e^{-10^19} and would be refused, not wrapped).
+    many are an int64 array (a draw beyond int64 has probability below e^{-10^19}).
     """
     return drawn(_discrete_gaussian(scale), size, generator)
 

@@ -67,7 +67,11 @@ def load() -> bool:
         from numba import njit
     except ImportError:
         return False
-    _kernel = cast("Kernel", njit(cache=True, nogil=True)(look_up))
+    try:
+        compiled = njit(cache=True, nogil=True)(look_up)
+    except RuntimeError:  # no folder in which compiled code could be kept for the next process
+        compiled = njit(nogil=True)(look_up)
+    _kernel = cast("Kernel", compiled)
     return True
 
 

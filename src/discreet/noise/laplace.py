@@ -40,7 +40,7 @@ def discrete_laplace(
     """Exact draws from the discrete Laplace (two-sided geometric) law: P(X = k) = tanh(1/2 scale) e^{-|k|/scale}.
 
     The scale is taken at its exact value, also if it is a float, and is at most 10^12. One draw is a Python integer,
-    many are an int64 array (a draw beyond int64 has probability below e^{-9e6} and would be refused, not wrapped).
+    many are an int64 array (a draw beyond int64 has probability below e^{-9,000,000}).
     [Ghosh et al. 2012]
     """
     return drawn(_discrete_laplace(scale), size, generator)

@@ -1,0 +1,1 @@
+"""The noise of several libraries, asked for in the same words."""
