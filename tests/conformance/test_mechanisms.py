@@ -32,6 +32,7 @@ from discreet.mechanisms import (
     RandomizedResponse,
     ReportNoisyMax,
     RoundedGaussian,
+    SmoothQuantile,
     SparseVector,
     StableHistogram,
     Staircase,
@@ -89,6 +90,8 @@ TESTED: list[Mechanism] = [
     PrivateMode(epsilon=1, delta=0.05),
     PrivateMode(epsilon=1, delta=0.05, test="laplace", adjacency="replace-one"),
     ClusteredMean(epsilon=4, delta=0.05, width=1.0, size=101),
+    SmoothQuantile(lower=0, upper=1, epsilon=2, delta=0.01),
+    SmoothQuantile(lower=0, upper=1, epsilon=2, delta=0.01, quantile=0.25, adjacency="replace-one"),
 ]
 MECHANISMS = [*ADDITIVE, *OTHER_NOISE, *KEYS, *CHOICES, *TESTED]
 

@@ -16,6 +16,7 @@ from discreet.mechanisms.private_mode import PrivateMode
 from discreet.mechanisms.propose_test_release import ProposeTestRelease
 from discreet.mechanisms.randomized_response import RandomizedResponse, ResponseEstimate
 from discreet.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, Selection, TopK
+from discreet.mechanisms.smooth_quantile import SmoothQuantile
 from discreet.mechanisms.sparse_vector import AboveThreshold, Comparisons, SparseVector
 from discreet.mechanisms.staircase import Staircase
 from discreet.mechanisms.sums import Bounds
@@ -49,6 +50,7 @@ __all__ = [
     "ResponseEstimate",
     "RoundedGaussian",
     "Selection",
+    "SmoothQuantile",
     "SparseVector",
     "StableHistogram",
     "Staircase",
