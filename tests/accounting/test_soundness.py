@@ -6,10 +6,12 @@ import itertools
 
 import mpmath as mp
 import pytest
-from hypothesis import given
-from hypothesis.strategies import floats, sampled_from
+from hypothesis import given, settings
+from hypothesis.strategies import floats, integers, lists, sampled_from, tuples
 
 from discreet.accounting import Cost
+from discreet.accounting.exact import EnumeratedLoss, TopLoss
+from discreet.accounting.pair import Direction
 from discreet.errors import DiscreetError, InvalidArgument
 
 mp.mp.dps = 40
@@ -268,3 +270,21 @@ def test_one_laplace_release_is_read_at_the_true_reciprocal_of_its_noise(multipl
     with mp.workdps(150):
         gap = mp.mpf(epsilon) - 1 / mp.mpf(multiplier)
         assert -mp.expm1(gap / 2) <= delta
+
+
+@settings(deadline=None)
+@given(
+    groups=lists(tuples(floats(0.05, 2), integers(1, 6), floats(0.05, 1)), min_size=1, max_size=3),
+    share=sampled_from([0.5, 1e-3, 1e-9]),
+)
+def test_the_largest_loss_alone_is_never_above_the_exact_list(groups, share):
+    cost = sum(count * Cost.randomized_response(epsilon, options=3).sampled(rate) for epsilon, count, rate in groups)
+    pairs = [(leaf.pair(), count) for leaf, count in cost.parts]
+    for direction in Direction:
+        top, listed = TopLoss(pairs, direction), EnumeratedLoss(pairs, direction)
+        delta = share * float(mp.exp(top.log_mass))
+        lower, upper = top.epsilon_bounds(delta, delta)
+        assert lower <= listed.epsilon_bounds(delta, delta)[1]
+        assert upper == float("inf")
+        for epsilon in (0.0, 0.5 * top.top, 0.999 * top.top):
+            assert top.bounds(epsilon)[0] <= listed.bounds(epsilon)[1]

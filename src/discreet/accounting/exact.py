@@ -67,6 +67,45 @@ class SingleLoss:
         return invert(self.bounds, low_delta, high_delta)
 
 
+class TopLoss:
+    """The largest total loss alone: D(epsilon) >= M (1 - e^{epsilon - top}) if it has mass M.
+
+    At a delta far below M this is all there is to know, as no epsilon above the top is ever needed.
+    """
+
+    def __init__(self, pairs: Sequence[tuple[Pair, int]], direction: Direction) -> None:
+        self.top = self.log_mass = 0.0
+        for pair, count in pairs:
+            losses, masses = pair.atoms()
+            if not len(losses):
+                self.log_mass = -math.inf
+                return
+            forward = direction is Direction.FORWARD
+            loss, mass = (float(losses[-1]), float(masses[-1])) if forward else (-float(losses[0]), float(masses[0]))
+            self.top += count * (loss - 64 * ROUNDING * abs(loss) - pair.blur)
+            if mass <= 0:
+                self.log_mass = -math.inf
+                return
+            log_mass = math.log(mass) + (loss if forward else 0.0)
+            # the mass is rounded, and its loss; e^-k carries some k roundings
+            self.log_mass += count * (log_mass - (64 * ROUNDING + pair.tail_error) * (1 + abs(log_mass) + abs(loss)))
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """M (1 - e^{epsilon - top}) at least."""
+        if epsilon >= self.top or self.log_mass == -math.inf:
+            return 0.0, 1.0
+        return unit_interval(math.exp(min(0.0, self.log_mass)) * -math.expm1(epsilon - self.top) * (1 - 1e-14), 1.0)
+
+    def epsilon_bounds(self, low_delta: float, high_delta: float) -> tuple[float, float]:
+        """The epsilon at which that bound is delta, and infinity: the largest loss is known to the caller."""
+        largest = max(low_delta, high_delta)
+        log_share = math.log(largest) - self.log_mass if largest > 0 else -math.inf
+        if not log_share < -1e-12:
+            return 0.0, math.inf
+        lower = self.top + math.log1p(-math.exp(log_share) * (1 + 1e-12))
+        return max(0.0, lower - 4 * ROUNDING * (abs(self.top) + abs(lower))), math.inf
+
+
 class EnumeratedLoss:
     """All total losses of a composition of few outcomes, with their masses: multinomial, exact up to rounding."""
 

@@ -1,4 +1,4 @@
-"""The numerical accountants of one direction, in order of preference: closed form, spline, contour, list, grid.
+"""The numerical accountants of one direction, in order of preference: see `_ATTEMPTS`.
 
 A source answers for the finite losses of one direction. The first that has a narrow certificate is taken; otherwise the
 brackets of several are intersected.
@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from discreet.accounting.blurred import blurred_line
 from discreet.accounting.contour import line_for_delta, line_for_epsilon
-from discreet.accounting.exact import EnumeratedLoss, SingleLoss
+from discreet.accounting.exact import EnumeratedLoss, SingleLoss, TopLoss
 from discreet.accounting.grid import grid_for_delta, grid_for_epsilon
 from discreet.accounting.pair import Direction, Pair
 from discreet.accounting.rare import rare_for_delta, rare_for_epsilon
 from discreet.accounting.saddle import Unreachable
 from discreet.accounting.spline import SplineLoss
 from discreet.errors import CertificateError, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Pairs", "Source", "source_for"]
 
@@ -29,6 +32,14 @@ _FEW = 64
 """Up to so many releases the spline comes before the contour, which is faster where it has a certificate."""
 _GOOD = 1e-8
 """A bracket this narrow needs no second opinion."""
+
+
+class _Attempt(Protocol):
+    """One numerical accountant asked one question; None where it has nothing to say."""
+
+    def __call__(
+        self, pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None, /
+    ) -> Source | None: ...
 
 
 class _Reader(Protocol):
@@ -79,70 +90,82 @@ def source_for(
         return Source((SingleLoss(pairs[0][0], direction),), "exact", "one mechanism used once, closed form", 0.0)
     if method == "exact":
         raise InvalidArgument("method", method, "only one mechanism used once, or Gaussians, have a closed form")
-    obstacle, line = "", None
-    are_few = sum(count for _, count in pairs) <= _FEW
-    if method == "spline" or (method == "auto" and are_few):
-        line = _spline(pairs, direction, epsilon, delta, is_forced=method == "spline")
-        if line is not None and (method == "spline" or line.width <= _GOOD):
-            return line
-    if method in ("auto", "contour"):
+    if method in _FORCED:
         try:
-            found = _contour(pairs, direction, epsilon, delta)
-            line = found if line is None else found.meet(line)
-            if method == "contour" or line.width <= _GOOD:
-                return line
+            return _FORCED[method](pairs, direction, epsilon, delta)
         except (Unreachable, OverflowError) as error:
-            obstacle = str(error)
-            if method == "contour":
-                raise CertificateError(
-                    "the contour integral", limit=obstacle, advice="Use method='auto' or method='grid'."
-                ) from None
-        rare = _rare(pairs, direction, epsilon, delta)
-        if rare is not None:
-            line = rare if line is None else rare.meet(line)
-            if line.width <= _GOOD:
-                return line
-        spline = None if are_few else _spline(pairs, direction, epsilon, delta, is_forced=False)
-        if spline is not None:
-            line = spline if line is None else spline.meet(line)
-            if line.width <= _GOOD:
-                return line
-        cut = _cut(pairs, direction, epsilon, delta)
-        if cut is not None:
-            line = cut if line is None else cut.meet(line)
-            if line.width <= _GOOD:
-                return line
-        if EnumeratedLoss.size(pairs) <= _MOST_OUTCOMES:
-            listed = EnumeratedLoss(pairs, direction)
-            return Source.of(listed, "exact", f"all {len(listed.loss)} possible total losses listed", epsilon, delta)
-        blurred = _blurred(pairs, direction, epsilon, delta)
-        if blurred is not None:
-            line = blurred if line is None else blurred.meet(line)
-            if line.width <= _GOOD:
-                return line
+            advice = "Use method='auto'." if method == "grid" else "Use method='auto' or method='grid'."
+            raise CertificateError(f"the {method} accountant", limit=str(error), advice=advice) from None
+    best, obstacle = None, ""
+    for attempt in _ATTEMPTS:
+        try:
+            found = attempt(pairs, direction, epsilon, delta)
+        except (Unreachable, OverflowError) as error:
+            obstacle = obstacle or str(error)
+            continue
+        if found is not None:
+            best = found if best is None else found.meet(best)
+            if best.width <= _GOOD:
+                return best
     try:
-        grid = _grid(pairs, direction, epsilon, delta, obstacle)
+        grid = _grid(pairs, direction, epsilon, delta)
     except (Unreachable, OverflowError) as error:
-        if line is not None:
-            return line
+        if best is not None:
+            return best
         raise CertificateError(
             "this composition",
             limit=str(error),
             advice="Split it into parts, or give a Rényi curve of the part that has the widest losses.",
         ) from None
-    return grid if line is None else grid.meet(line)
+    if obstacle:
+        grid = replace(grid, reason=f"{grid.reason} (no contour: {obstacle})")
+    return grid if best is None else grid.meet(best)
 
 
-def _spline(
-    pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None, *, is_forced: bool
-) -> Source | None:
-    try:
-        spline = SplineLoss(pairs, direction)
-    except Unreachable as error:
-        if not is_forced:
-            return None
-        raise CertificateError("the spline", limit=str(error), advice="Use method='auto' or method='grid'.") from None
+def _top(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source | None:
+    """The largest loss, where delta is far below its mass."""
+    if epsilon is not None or delta is None:
+        return None
+    top = TopLoss(pairs, direction)
+    lower, _ = top.epsilon_bounds(delta, delta)
+    if lower <= 0:
+        return None
+    reason = f"the largest loss, {top.top:.6g}, has probability {math.exp(top.log_mass):.3g}"
+    width = (top.top - lower) / top.top + 1e-13
+    return Source((top,), "exact", reason, width if width <= 1e-11 else math.inf)  # others may know better
+
+
+def _spline(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source:
+    spline = SplineLoss(pairs, direction)
     return Source.of(spline, "spline", f"piecewise polynomials, {spline.pieces} pieces", epsilon, delta)
+
+
+def _spline_of_few(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source | None:
+    is_few = sum(count for _, count in pairs) <= _FEW
+    return _quietly(_spline, pairs, direction, epsilon, delta) if is_few else None
+
+
+def _spline_of_many(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source | None:
+    is_few = sum(count for _, count in pairs) <= _FEW
+    return None if is_few else _quietly(_spline, pairs, direction, epsilon, delta)
+
+
+def _quietly(
+    attempt: _Attempt, pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None
+) -> Source | None:
+    """The attempt, whose failure need not be told: it is one among several."""
+    try:
+        return attempt(pairs, direction, epsilon, delta)
+    except Unreachable:
+        return None
+
+
+def _listed(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source | None:
+    """All outcomes, if they are not too many."""
+    if EnumeratedLoss.size(pairs) > _MOST_OUTCOMES:
+        return None
+    listed = EnumeratedLoss(pairs, direction)
+    return Source.of(listed, "exact", f"all {len(listed.loss)} possible total losses listed", epsilon, delta)
 
 
 def _contour(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source:
@@ -239,11 +262,30 @@ def _blurred(pairs: Pairs, direction: Direction, epsilon: float | None, delta: f
     return best
 
 
-def _grid(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None, obstacle: str) -> Source:
+def _grid(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source:
     if delta is not None:
         grid = grid_for_delta(pairs, direction, delta)
     else:
         assert epsilon is not None
         grid = grid_for_epsilon(pairs, direction, epsilon)
     reason = f"tilted FFT over {len(grid.upper.above)} points, step {grid.upper.step:.3g}"
-    return Source.of(grid, "grid", reason + (f" (no contour: {obstacle})" if obstacle else ""), epsilon, delta)
+    return Source.of(grid, "grid", reason, epsilon, delta)
+
+
+_ATTEMPTS: tuple[_Attempt, ...] = (
+    _top,
+    _spline_of_few,
+    _contour,
+    _rare,
+    _spline_of_many,
+    _cut,
+    _listed,
+    _blurred,
+)
+"""What `auto` tries, in this order, before the grid."""
+
+_FORCED: dict[str, Callable[[Pairs, Direction, float | None, float | None], Source]] = {
+    "spline": _spline,
+    "contour": _contour,
+    "grid": _grid,
+}
