@@ -364,3 +364,12 @@ def test_html_shows_the_parts_and_a_reading(cost: Cost) -> None:
     assert "<td style='text-align:right'>3</td>" in html
     assert cost.parts[0][0].describe().split("(")[0] in html
     assert "epsilon at delta 1e-06" in html
+
+
+@pytest.mark.parametrize("other", [Cost.laplace(2.0), Cost.pure(0.5), 2 * Cost.randomized_response(0.25)])
+def test_a_box_beside_pure_parts_is_read_at_its_own_delta(other):
+    # basic composition: (0.5, 1e-6) and 0.5 give (1, 1e-6), and 1e-6 is the least delta of the box
+    cost = Cost.approximate(0.5, 1e-6) + other
+    lower, upper = cost.bounds(delta=1e-6)
+    assert lower <= 1.0 <= upper <= 1.0 + 1e-9
+    assert cost.delta(1.0 + 1e-9) == pytest.approx(1e-6, rel=1e-9)

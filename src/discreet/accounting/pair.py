@@ -398,8 +398,8 @@ def total_infinite(pairs: Sequence[tuple[Pair, int]], direction: Direction) -> t
             return 1.0, 1.0
         log_low += count * math.log1p(-mass)
         log_high += count * math.log1p(-min(mass + cut * (1 + 1e-12), 1.0 - ROUNDING))
-    if len(pairs) == 1 and pairs[0][1] == 1 and log_low == log_high:
-        mass = pairs[0][0].infinite(direction)
-        return mass, mass
+    lossy = [(pair.infinite(direction), count) for pair, count in pairs if pair.infinite(direction) > 0]
+    if log_low == log_high and len(lossy) == 1 and lossy[0][1] == 1:
+        return lossy[0][0], lossy[0][0]  # one box alone: its delta, not rounded
     slack = 16 * ROUNDING * (len(pairs) + 1)
     return 0.0 - math.expm1(log_low) * (1 - slack), min(1.0, 0.0 - math.expm1(log_high) * (1 + slack))
