@@ -69,3 +69,15 @@ def test_a_curve_is_drawn_where_its_values_are() -> None:
         row = next(index for index, line in enumerate(rows) if line[column : column + 1] == "*")
         assert row == round(10 * (1 - max(0.0, 0.5 - column / 10)))
     assert [line.index(".") for line in rows[:10]] == list(range(10))
+
+
+def test_the_audit_tells_half_the_noise_from_all_of_it(tour: str) -> None:
+    claimed, measured = numbers_after("the mechanism above", tour)
+    assert measured <= claimed == 0.5
+    claimed, measured = numbers_after("the same with half the noise", tour)
+    assert claimed == 0.5 < measured <= 1.0
+    assert len(re.findall(r" passed$| caught$", tour, re.MULTILINE)) == 2
+
+
+def test_released_counts_are_whole_numbers_with_their_error(tour: str) -> None:
+    assert len(re.findall(r"^ +(?:Oslo|Lima|Pune|Nuuk) +\d+ +-?\d+ ± 6$", tour, re.MULTILINE)) == 4
