@@ -15,6 +15,7 @@ finite number of them is enough to refute it, and none of them can refute a true
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Claim"]
 
-_LEVELS = 48
+_LEVELS = 49
+_LEAST = 9
+_PATIENCE_S = 2.0
+"""Costs that are slow to read are read at the least number of points only."""
 _TOPS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
 _LADDER = tuple(np.geomspace(0.01, 30.0, 41))
 _LARGEST = 30.0
@@ -48,15 +52,21 @@ class Claim:
     @classmethod
     def of(cls, cost: Cost) -> Claim:
         """The readings of a cost between epsilon = 0 and the largest that matters for counts of releases."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", WideBracket)  # both ends of a wide bracket are valid
-            pure = cost.pure_epsilon()
-            top = pure if math.isfinite(pure) else next((e for d in _TOPS if math.isfinite(e := _level(cost, d))), 0.0)
-            # evenly up to the largest loss that matters, and a coarse ladder for claims that hold out of reach of it
-            top = min(top, _LARGEST)
-            epsilons = np.unique([*np.linspace(0.0, top, _LEVELS), *(e for e in _LADDER if e > top)])
-            deltas = np.array([_delta(cost, epsilon) for epsilon in epsilons])
-        deltas[epsilons >= pure] = 0.0  # what a pure epsilon says
+        pure = cost.pure_epsilon()
+        reached = ((e, d) for d in _TOPS if math.isfinite(e := _level(cost, d)))
+        top, left = (pure, 0.0) if math.isfinite(pure) else next(reached, (0.0, 1.0))
+        top = min(top, _LARGEST)
+        points = [*np.linspace(0.0, top, _LEVELS)]
+        if left > _TOPS[0]:  # a claim whose delta stays: a ladder for what it says beyond
+            points += [epsilon for epsilon in _LADDER if epsilon > top]
+        found: dict[float, float] = {}
+        start = time.monotonic()
+        for epsilon in _coarse_first(points):
+            if len(found) >= _LEAST and time.monotonic() - start > _PATIENCE_S:
+                break  # fewer readings see less, and are as true
+            found[epsilon] = 0.0 if epsilon >= pure else _delta(cost, epsilon)
+        epsilons = np.array(sorted(found))
+        deltas = np.array([found[epsilon] for epsilon in sorted(found)])
         return cls(cost, epsilons, deltas)
 
     def allows(self, other: ArrayLike) -> NDArray[np.float64]:
@@ -98,7 +108,20 @@ def _level(cost: Cost, delta: float) -> float:
 
 
 def _delta(cost: Cost, epsilon: float) -> float:
-    try:
-        return cost.delta(float(epsilon))
-    except CertificateError:
-        return 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WideBracket)  # both ends of a wide bracket are valid
+        try:
+            return cost.delta(epsilon)
+        except CertificateError:
+            return 1.0
+
+
+def _coarse_first(points: list[float]) -> list[float]:
+    """The same points, the ends first and then ever finer: wherever one stops, they are spread out."""
+    last = len(points) - 1
+    step = 1 << max(last - 1, 0).bit_length()
+    order = [last, 0]
+    while step > 1:
+        order += [place for place in range(step // 2, last, step) if place not in order]
+        step //= 2
+    return [float(points[place]) for place in dict.fromkeys(order)]
