@@ -17,18 +17,26 @@ from discreet.mechanisms import (
     AboveThreshold,
     BoundedNoise,
     ClusteredMean,
+    Count,
     DiscreteGaussian,
     DiscreteLaplace,
+    Estimator,
     ExponentialMechanism,
     Gaussian,
     GaussianThreshold,
+    Histogram,
     KeySelection,
     Laplace,
     LaplaceThreshold,
+    Maximum,
+    Mean,
     Mechanism,
+    Median,
+    Minimum,
     OptimalNoise,
     PermuteAndFlip,
     PrivateMode,
+    Quantiles,
     RandomizedResponse,
     ReportNoisyMax,
     RoundedGaussian,
@@ -36,8 +44,10 @@ from discreet.mechanisms import (
     SparseVector,
     StableHistogram,
     Staircase,
+    Sum,
     TopK,
     TruncatedGeometric,
+    Variance,
 )
 
 ADDITIVE: list[Mechanism] = [
@@ -95,7 +105,23 @@ TESTED: list[Mechanism] = [
     SmoothQuantile(lower=0, upper=1, epsilon=2, delta=0.01),
     SmoothQuantile(lower=0, upper=1, epsilon=2, delta=0.01, quantile=0.25, adjacency="replace-one"),
 ]
-MECHANISMS = [*ADDITIVE, *OTHER_NOISE, *KEYS, *CHOICES, *TESTED]
+ESTIMATORS: list[Any] = [
+    Count(epsilon=1),
+    Count(noise_multiplier=1, adjacency="replace-one"),
+    Histogram(categories=["a", "b", "c"], epsilon=1),
+    Histogram(edges=[0, 1, 2], noise_multiplier=1, adjacency="replace-one"),
+    Sum(-1, 3, epsilon=1),
+    Mean(0, 10, epsilon=2),
+    Mean(0, 10, epsilon=1, adjacency="replace-one"),
+    Variance(0, 10, epsilon=3),
+    Variance(0, 10, noise_multiplier=0.5),
+    Median(0, 10, epsilon=1),
+    Quantiles(0, 10, levels=[0.25, 0.5, 0.75], epsilon=2),
+    Quantiles(0, 10, levels=[0.25, 0.75], epsilon=2, adjacency="replace-one"),
+    Maximum(0, 10, epsilon=1),
+    Minimum(0, 10, epsilon=1, adjacency="replace-one"),
+]
+MECHANISMS = [*ADDITIVE, *OTHER_NOISE, *KEYS, *CHOICES, *TESTED, *ESTIMATORS]
 
 
 def test_every_mechanism_is_audited() -> None:
@@ -107,7 +133,7 @@ def test_every_mechanism_is_audited() -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_the_mechanism_passes_its_audit(mechanism: Mechanism) -> None:
     quick = type(mechanism).releases is not Mechanism.releases
-    check(mechanism, draws=200_000 if quick else 2000).raise_for_failures()
+    check(mechanism, draws=200_000 if quick else 400 if isinstance(mechanism, Estimator) else 2000).raise_for_failures()
 
 
 @pytest.mark.slow
@@ -166,3 +192,24 @@ def test_releases_have_the_shape_of_the_value_after_their_number(mechanism: Mech
     for value, neighbour in mechanism.examples():
         assert np.shape(value) == np.shape(neighbour)
         assert np.shape(mechanism.releases(value, 7)) == (7, *np.shape(value))
+
+
+class Statistics:
+    """What an estimator shows besides its value: all released statistics as one vector."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.cost, self.estimator = estimator.cost, estimator
+        self.examples, self.bad_values = estimator.examples, estimator.bad_values
+
+    def release(self, data: Any) -> Any:
+        shown = self.estimator.release(data).statistics
+        return np.concatenate([np.ravel(shown[name]) for name in self.estimator.mechanisms])
+
+    def releases(self, data: Any, n: int) -> Any:
+        exact, made = self.estimator._exact(data), self.estimator.mechanisms
+        return np.concatenate([np.reshape(made[name].releases(exact[name], n), (n, -1)) for name in made], axis=1)
+
+
+@pytest.mark.parametrize("estimator", [one for one in ESTIMATORS if len(getattr(one, "mechanisms", ())) > 1], ids=repr)
+def test_all_that_an_estimate_shows_passes_the_audit(estimator: Any) -> None:
+    check(Statistics(estimator), draws=100_000).raise_for_failures()

@@ -44,6 +44,7 @@ def stacked(releases: object) -> NDArray[Any]:
     items = list(releases) if isinstance(releases, (list, tuple, np.ndarray)) else None
     if items is None:
         raise InvalidArgument("releases", releases, "pass a list or an array with one release per entry")
+    items = [np.asarray(item) if hasattr(item, "__array__") else item for item in items]  # estimates are their values
     shapes = {np.shape(item) if isinstance(item, (int, float, np.ndarray, np.number)) else None for item in items}
     if len(shapes) == 1 and None not in shapes:
         array = np.asarray(items)

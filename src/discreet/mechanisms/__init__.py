@@ -5,6 +5,12 @@ from discreet.mechanisms.bounded import BoundedNoise
 from discreet.mechanisms.clustered_mean import ClusteredMean
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.distance_test import REFUSED, Refused
+from discreet.mechanisms.estimators.counts import Count, Histogram
+from discreet.mechanisms.estimators.estimate import Estimate
+from discreet.mechanisms.estimators.estimator import Estimator, NoisyStatistics
+from discreet.mechanisms.estimators.extremes import Maximum, Minimum
+from discreet.mechanisms.estimators.means import Mean, Sum, Variance
+from discreet.mechanisms.estimators.quantiles import Median, Quantiles
 from discreet.mechanisms.gaussian import Gaussian, RoundedGaussian
 from discreet.mechanisms.geometric import TruncatedGeometric
 from discreet.mechanisms.key_selection import KeySelection
@@ -30,20 +36,30 @@ __all__ = [
     "Bounds",
     "ClusteredMean",
     "Comparisons",
+    "Count",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Estimate",
+    "Estimator",
     "ExponentialMechanism",
     "Gaussian",
     "GaussianThreshold",
+    "Histogram",
     "KeySelection",
     "Laplace",
     "LaplaceThreshold",
     "Lattice",
+    "Maximum",
+    "Mean",
     "Mechanism",
+    "Median",
+    "Minimum",
+    "NoisyStatistics",
     "OptimalNoise",
     "PermuteAndFlip",
     "PrivateMode",
     "ProposeTestRelease",
+    "Quantiles",
     "RandomizedResponse",
     "Refused",
     "ReportNoisyMax",
@@ -54,6 +70,8 @@ __all__ = [
     "SparseVector",
     "StableHistogram",
     "Staircase",
+    "Sum",
     "TopK",
     "TruncatedGeometric",
+    "Variance",
 ]
