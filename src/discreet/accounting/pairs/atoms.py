@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AtomsPair"]
 
+_MOST_TURNS = 30_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class AtomsPair(Pair):
@@ -92,24 +94,32 @@ class AtomsPair(Pair):
         return np.full(len(reach), top + math.log(float(np.exp(terms - top).sum())) + slack)
 
     def log_modulus(self, power: float, height: Reals, half: float) -> Reals:
-        """The sum itself at y; elsewhere it has moved by at most |v - y| times the radius of the losses."""
-        if len(self.loss) > 16:
-            return np.zeros(len(height))
-        weight = np.exp(power * self.loss + np.log(self.mass) - (power * self.loss + np.log(self.mass)).max())
+        """The sum itself at y; elsewhere it has moved by at most |v - y| E|l - m|, under the tilted masses, for any m.
+
+        Light atoms, a thousandth of the mass together, count with all they have.
+        """
+        terms = power * self.loss + np.log(self.mass)
+        weight = np.exp(terms - terms.max())
         weight /= weight.sum()
+        heaviest = np.argsort(-weight)
+        kept = heaviest[: 1 + int(np.searchsorted(np.cumsum(weight[heaviest]), 1 - 1e-3))]
+        if len(kept) * len(height) > _MOST_TURNS:
+            return np.zeros(len(height))
+        middle = float((weight * self.loss).sum())
+        moved = half * float((weight * np.abs(self.loss - middle)).sum())
         if len(weight) == 2:
             turn = np.sin(0.5 * float(self.loss[1] - self.loss[0]) * height)
             size = np.sqrt(np.maximum(1.0 - (4.0 * float(weight[0] * weight[1])) * turn * turn, 0.0))
         else:
-            middle = 0.5 * float(self.loss[0] + self.loss[-1])
             real, imaginary = np.zeros(len(height)), np.zeros(len(height))
-            for share, loss in zip(weight.tolist(), (self.loss - middle).tolist(), strict=True):
-                real += share * np.cos(loss * height)
-                imaginary += share * np.sin(loss * height)
-            size = np.sqrt(real * real + imaginary * imaginary)
+            for share, loss in zip(weight[kept].tolist(), (self.loss[kept] - middle).tolist(), strict=True):
+                angle = loss * height
+                real += share * np.cos(angle)
+                imaginary += share * np.sin(angle)
+            size = np.sqrt(real * real + imaginary * imaginary) + max(0.0, 1.0 - float(weight[kept].sum()))
         # weights and phases are rounded: 1e-9 is far more than they can be off for heights below 1e6 / |loss|
-        radius = 0.5 * float(self.loss[-1] - self.loss[0])
-        return np.asarray(np.minimum(0.0, np.log(size + (radius * half + 1e-9 + 1e-14 * radius * height))))
+        extent = float(np.abs(self.loss - middle).max())
+        return np.asarray(np.minimum(0.0, np.log(size + (moved * (1 + 1e-9) + 1e-9 + 1e-14 * extent * height))))
 
     def profile(self, epsilon: float, direction: Direction) -> tuple[float, float]:
         """sum p (1 - e^{eps - l}) over the losses above epsilon: no term cancels."""
