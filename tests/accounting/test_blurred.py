@@ -129,3 +129,15 @@ def test_the_order_of_the_parts_does_not_matter():
     there, back = sum(parts[1:], parts[0]), sum(parts[-2::-1], parts[-1])
     assert there.epsilon(1e-6) == pytest.approx(back.epsilon(1e-6), rel=1e-8)
     assert math.isclose(there.delta(2.0), back.delta(2.0), rel_tol=1e-7)
+
+
+def test_a_line_that_would_need_too_many_heights_is_refused():
+    pairs = [pair_of(2 * Cost.laplace(1 / 598))]
+    with pytest.raises(Unreachable, match="heights"):
+        blurred_line(pairs, Direction.FORWARD, epsilon=600.0)
+
+
+def test_parts_without_a_rough_modulus_are_refused():
+    pairs = [pair_of(10_000 * Cost.gaussian(0.1).sampled(1e-6))]
+    with np.errstate(all="ignore"), pytest.raises(Unreachable, match="heights"):
+        blurred_line(pairs, Direction.FORWARD, epsilon=0.0)

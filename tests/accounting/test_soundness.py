@@ -288,3 +288,18 @@ def test_the_largest_loss_alone_is_never_above_the_exact_list(groups, share):
         assert upper == float("inf")
         for epsilon in (0.0, 0.5 * top.top, 0.999 * top.top):
             assert top.bounds(epsilon)[0] <= listed.bounds(epsilon)[1]
+
+
+@pytest.mark.filterwarnings("ignore::discreet.errors.WideBracket")
+@pytest.mark.parametrize(
+    ("cost", "epsilon"),
+    [
+        (10**6 * Cost.laplace(1.0).sampled(1e-6), 1.0),
+        (2 * Cost.laplace(1 / 590).sampled(0.1), 0.001),
+        (2 * Cost.exponential_mechanism(500.0).sampled(0.5), 1.0),
+    ],
+    ids=str,
+)
+def test_a_line_without_a_finite_period_leaves_the_reading_to_others(cost: Cost, epsilon: float) -> None:
+    lower, upper = cost.bounds(epsilon=epsilon)
+    assert 0 <= lower <= upper <= 1

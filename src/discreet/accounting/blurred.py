@@ -37,7 +37,8 @@ _GOAL = math.log(1e-13)
 _WIDEST = 0.05
 _DEPTH = 26.0
 """Intervals on which the transform is below e^-26 of its value on the real axis are left out."""
-_MOST_INTERVALS = 2_000_000
+_MOST_INTERVALS = 1_000_000
+_MOST_HEIGHTS = 400_000
 _MOST_WORK = 8e7
 
 
@@ -118,12 +119,16 @@ def _heights(pairs: Sequence[tuple[Pair, int]], power: float, eta: float, spacin
         begin = (first[gone] - 1) * spacing
         charged += float((np.exp(bound[gone]) / begin**2).sum()) * (nodes + 1) * spacing
         if nodes == 1 or len(alive) * nodes < 1000:
+            if len(alive) * nodes > _MOST_HEIGHTS:
+                raise Unreachable(f"the transform is large at {len(alive) * nodes} heights")
             kept = np.sort((first[alive][:, None] + np.arange(nodes)).ravel())
             break
         parts = min(nodes, 4)  # what is left is looked at again, more closely
         cuts = [nodes * k // parts for k in range(parts + 1)]
         if len({cuts[k + 1] - cuts[k] for k in range(parts)}) > 1:
             parts, cuts = nodes, list(range(nodes + 1))
+        if len(alive) * parts > _MOST_INTERVALS:
+            raise Unreachable(f"{len(alive) * parts} intervals of heights would have to be looked at")
         first = (first[alive][:, None] + np.array(cuts[:-1])).ravel()
         nodes = cuts[1]
     beyond = math.exp(-_DEPTH) / (last - spacing)

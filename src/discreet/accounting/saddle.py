@@ -149,4 +149,7 @@ def period_for(
     aliases.append((0.0, 0.0))
     right = min((v - s * epsilon + log_chernoff(s) - goal) / (s - t) for s, v in aliases if s > t)
     left = min((v - s * epsilon + log_chernoff(s) - goal) / (t - s) for s, v in aliases if s < t)
-    return max(right, left, 4 * width, 1.0 / t), aliases
+    period = max(right, left, 4 * width, 1.0 / t)
+    if not math.isfinite(period):
+        raise Unreachable("the transform on the real axis is not known well enough")
+    return period, aliases
