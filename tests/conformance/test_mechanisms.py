@@ -15,19 +15,24 @@ from discreet import Cost
 from discreet.audit import check
 from discreet.mechanisms import (
     AboveThreshold,
+    BernoulliModel,
     BoundedNoise,
     ClusteredMean,
     Count,
+    Covariance,
     DiscreteGaussian,
     DiscreteLaplace,
     Estimator,
     ExponentialMechanism,
     Gaussian,
+    GaussianModel,
     GaussianThreshold,
     Histogram,
     KeySelection,
     Laplace,
     LaplaceThreshold,
+    LinearModel,
+    Marginals,
     Maximum,
     Mean,
     Mechanism,
@@ -35,6 +40,7 @@ from discreet.mechanisms import (
     Minimum,
     OptimalNoise,
     PermuteAndFlip,
+    PoissonModel,
     PrivateMode,
     Quantiles,
     RandomizedResponse,
@@ -47,6 +53,7 @@ from discreet.mechanisms import (
     Sum,
     TopK,
     TruncatedGeometric,
+    UnboundedMean,
     Variance,
 )
 
@@ -120,6 +127,15 @@ ESTIMATORS: list[Any] = [
     Quantiles(0, 10, levels=[0.25, 0.75], epsilon=2, adjacency="replace-one"),
     Maximum(0, 10, epsilon=1),
     Minimum(0, 10, epsilon=1, adjacency="replace-one"),
+    Marginals(sizes=(2, 3), epsilon=1),
+    Marginals(sizes=(2, 2, 2), ways=2, noise_multiplier=1, adjacency="replace-one"),
+    BernoulliModel(epsilon=2),
+    PoissonModel(0, 10, epsilon=2),
+    GaussianModel(0, 10, noise_multiplier=0.5),
+    Covariance(dimension=2, radius=1.0, noise_multiplier=0.5),
+    Covariance(dimension=2, radius=1.0, noise_multiplier=0.5, adjacency="replace-one"),
+    LinearModel(dimension=1, radius=1.0, target=1.0, noise_multiplier=0.5),
+    UnboundedMean(radius=10.0, scales=(0.1, 10.0), noise_multiplier=0.5),
 ]
 MECHANISMS = [*ADDITIVE, *OTHER_NOISE, *KEYS, *CHOICES, *TESTED, *ESTIMATORS]
 
@@ -133,7 +149,10 @@ def test_every_mechanism_is_audited() -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_the_mechanism_passes_its_audit(mechanism: Mechanism) -> None:
     quick = type(mechanism).releases is not Mechanism.releases
-    check(mechanism, draws=200_000 if quick else 400 if isinstance(mechanism, Estimator) else 2000).raise_for_failures()
+    draws = 200_000 if quick else 2000
+    if isinstance(mechanism, Estimator):  # their statistics are audited below
+        draws = 5000 if quick else 100
+    check(mechanism, draws=draws).raise_for_failures()
 
 
 @pytest.mark.slow
@@ -210,6 +229,10 @@ class Statistics:
         return np.concatenate([np.reshape(made[name].releases(exact[name], n), (n, -1)) for name in made], axis=1)
 
 
-@pytest.mark.parametrize("estimator", [one for one in ESTIMATORS if len(getattr(one, "mechanisms", ())) > 1], ids=repr)
+@pytest.mark.parametrize(
+    "estimator",
+    [one for one in ESTIMATORS if hasattr(one, "mechanisms") and not isinstance(one, UnboundedMean)],
+    ids=repr,
+)
 def test_all_that_an_estimate_shows_passes_the_audit(estimator: Any) -> None:
-    check(Statistics(estimator), draws=100_000).raise_for_failures()
+    check(Statistics(estimator), draws=40_000).raise_for_failures()

@@ -6,11 +6,16 @@ from discreet.mechanisms.clustered_mean import ClusteredMean
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.distance_test import REFUSED, Refused
 from discreet.mechanisms.estimators.counts import Count, Histogram
+from discreet.mechanisms.estimators.covariance import Covariance
 from discreet.mechanisms.estimators.estimate import Estimate
 from discreet.mechanisms.estimators.estimator import Estimator, NoisyStatistics
 from discreet.mechanisms.estimators.extremes import Maximum, Minimum
+from discreet.mechanisms.estimators.linear import LinearModel
+from discreet.mechanisms.estimators.marginals import Marginals
 from discreet.mechanisms.estimators.means import Mean, Sum, Variance
+from discreet.mechanisms.estimators.models import BernoulliModel, GaussianModel, PoissonModel
 from discreet.mechanisms.estimators.quantiles import Median, Quantiles
+from discreet.mechanisms.estimators.unbounded import UnboundedMean
 from discreet.mechanisms.gaussian import Gaussian, RoundedGaussian
 from discreet.mechanisms.geometric import TruncatedGeometric
 from discreet.mechanisms.key_selection import KeySelection
@@ -32,23 +37,28 @@ __all__ = [
     "REFUSED",
     "AboveThreshold",
     "Additive",
+    "BernoulliModel",
     "BoundedNoise",
     "Bounds",
     "ClusteredMean",
     "Comparisons",
     "Count",
+    "Covariance",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Estimate",
     "Estimator",
     "ExponentialMechanism",
     "Gaussian",
+    "GaussianModel",
     "GaussianThreshold",
     "Histogram",
     "KeySelection",
     "Laplace",
     "LaplaceThreshold",
     "Lattice",
+    "LinearModel",
+    "Marginals",
     "Maximum",
     "Mean",
     "Mechanism",
@@ -57,6 +67,7 @@ __all__ = [
     "NoisyStatistics",
     "OptimalNoise",
     "PermuteAndFlip",
+    "PoissonModel",
     "PrivateMode",
     "ProposeTestRelease",
     "Quantiles",
@@ -73,5 +84,6 @@ __all__ = [
     "Sum",
     "TopK",
     "TruncatedGeometric",
+    "UnboundedMean",
     "Variance",
 ]
