@@ -188,7 +188,7 @@ class Quantiles(RankEstimator):
 
         A choice among N places misses by more than t with probability at most N e^{-a (t - s)}, if some place is
         within s of the target; the errors of a part's ends add to those of the levels inside. The spreading leaves
-        s <= 16, up to a million equal rows, with a probability that is counted in.
+        s <= 16 for up to a million equal rows, except with a probability below 1e-7 that is not counted in.
         """
         miss = 1 - unit_fraction("confidence", confidence)
         worst = min(self._scale(q) for q in (self._relative(*part) for part in _parts(len(self.targets))))
