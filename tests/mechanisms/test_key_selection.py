@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet import DiscreetError, InvalidArgument
-from discreet.mechanisms import KeySelection, LaplaceThreshold, Mechanism
+from discreet.mechanisms import KeySelection, LaplaceThreshold, Mechanism, StableHistogram
 from discreet.noise import Generator
 from noise.chosen import ChosenWords
 
@@ -206,3 +206,16 @@ def test_probabilities_are_those_of_the_paper() -> None:
     e = Fraction(np.e)
     for n, expected in ((1, 1), (2, 1 + e), (3, 1 + e + e * e)):
         assert selection.probability_of_keeping(n) == pytest.approx(float(expected) * 1e-6, rel=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["U", "S"])
+def test_the_width_of_an_array_of_keys_shows_nothing_of_those_left_out(kind: str) -> None:
+    selection = KeySelection(key_epsilon=1.0, key_delta=1e-12)
+    histogram = StableHistogram(key_epsilon=1.0, threshold=30)
+    short = np.array(["ab", "c"], dtype=kind), np.array([500, 500])
+    long = np.array(["ab", "c", "the name of one person"], dtype=kind), np.array([500, 500, 1])
+    for release in (selection.release, lambda value: histogram.release(value)[0]):
+        assert release(short).dtype == release(long).dtype == np.dtype(f"{kind}2")
+        assert release(long).tolist() == release(short).tolist() == short[0].tolist()
+    empty = long[0][2:], long[1][2:]
+    assert selection.release(empty).dtype == selection.release((short[0][:0], short[1][:0])).dtype

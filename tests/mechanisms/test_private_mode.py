@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -116,6 +117,40 @@ def test_the_answer_never_shows_how_one_row_was_written() -> None:
     assert math.copysign(1.0, mode.release(np.array([-0.0] * 60))) == 1.0
     answers = [mode.release([odd] + [1] * 60) for odd in (1, 1.0, True)]
     assert [type(answer) for answer in answers] == [int, int, int]
+
+
+NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("odd", "usual"),
+    [
+        (Decimal("1.00"), Decimal(1)),
+        ((1.0,), (1,)),
+        ((-0.0, "a"), (0.0, "a")),
+        (((True,), "a"), ((1,), "a")),
+        (frozenset({True}), frozenset({1})),
+        (complex(0.0, -0.0), 0j),
+        (NOON.astimezone(timezone(timedelta(hours=2))), NOON),
+        (np.float32(-0.0), np.float32(0.0)),
+    ],
+)
+def test_equal_values_that_are_written_differently_do_not_speak_for_each_other(odd: Any, usual: Any) -> None:
+    mode = PrivateMode(epsilon=1.0, delta=1e-6)
+    assert odd == usual
+    assert repr(mode.release([odd] + [usual] * 60)) == repr(mode.release([usual] * 60)) == repr(usual)
+
+
+def test_sets_are_one_value_however_they_were_made() -> None:
+    mode = PrivateMode(epsilon=1.0, delta=1e-6)
+    assert mode.distance([frozenset([0, 8]), frozenset([8, 0]), (frozenset([0, 8]),), (frozenset([8, 0]),)] * 5) == 0
+    assert mode.distance([frozenset([0, 8]), frozenset([8, 0])] * 5) == 9
+
+
+@pytest.mark.parametrize("missing", [np.float32("nan"), np.float64("nan"), Decimal("nan"), np.datetime64("NaT")])
+def test_missing_values_of_every_type_are_left_out(missing: Any) -> None:
+    mode = PrivateMode(epsilon=1.0, delta=1e-6)
+    assert mode.release([missing] * 200 + ["a"] * 60) == "a"
 
 
 @pytest.mark.parametrize("values", [[], [None], [float("nan")] * 50, ["a", "b"], np.array([]), ["a"] * 40 + ["b"] * 40])

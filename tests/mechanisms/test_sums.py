@@ -144,3 +144,18 @@ def test_bounds_that_cannot_be_are_refused(arguments: tuple, match: str) -> None
 def test_columns_that_are_not_numbers_are_refused(values: object) -> None:
     with pytest.raises(InvalidArgument, match="values"):
         Bounds(0, 1).sum(values)
+
+
+@pytest.mark.parametrize("added", [2**54, 2.0**54, 0.5, math.nan, math.inf, 2**70])
+def test_a_row_of_another_type_does_not_change_how_the_others_are_read(added: float) -> None:
+    bounds = Bounds(0, 2**54)
+    # an integer just below the middle of two lattice points, whose nearest float is that middle and goes up
+    rows = [2**53 + 2**23 - 1] * 1000
+    assert 0 <= bounds.steps([*rows, added]) - bounds.steps(rows) <= bounds.steps_apart()
+    assert bounds.steps([*rows, added]) - bounds.steps(rows) == bounds.steps([added])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint32, np.int64, np.float64])
+def test_small_integers_are_summed_on_a_lattice_that_is_coarser_than_all_of_them(dtype: type) -> None:
+    assert Bounds(-1e30, 1e30).sum(np.array([1, 2, 3], dtype=dtype)) == 0
+    assert Bounds(-(2.0**93), 2.0**93, 2.0**63).sum(np.array([1, 100], dtype=dtype)) == 0

@@ -2,7 +2,8 @@
 
 The rows of a table come in some order, and so do the keys of a dictionary made from them. What is given back is
 therefore shuffled first, by the same secure generator, and then sorted where the keys can be sorted: its order depends
-on the set of kept keys and on nothing else.
+on the set of kept keys and on nothing else. The same holds for the width of an array of strings; every other dtype is
+taken as known to all.
 """
 
 from __future__ import annotations
@@ -66,6 +67,11 @@ class CountedKeys:
             return places[sorted(range(len(listed)), key=listed.__getitem__)]
         except TypeError:  # keys that have no order stay shuffled
             return places
+
+    def shown(self, places: NDArray[np.intp]) -> NDArray[Any]:
+        """The keys at these positions. An array of strings is as wide as the longest of them, not of all that exist."""
+        keys = self.keys[places]
+        return np.array(keys.tolist(), dtype=keys.dtype.kind) if keys.dtype.kind in "US" else keys
 
 
 def neighbouring_counts(keys: int, adjacency: str, people: int) -> list[tuple[dict[str, int], dict[str, int]]]:

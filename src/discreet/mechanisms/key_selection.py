@@ -131,7 +131,7 @@ class KeySelection(Mechanism):
         counted = CountedKeys.of(value)
         source = chosen_generator(generator)
         kept = self._keeping.draw(counted.counts, source)
-        keys = counted.keys[counted.chosen(kept, source)]
+        keys = counted.shown(counted.chosen(kept, source))
         return keys.tolist() if counted.is_mapping else keys
 
 

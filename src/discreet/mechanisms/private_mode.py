@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -42,7 +43,8 @@ class PrivateMode(DistanceTested):
 
     and it is released by propose-test-release with that distance. What is released is the exact mode, without noise.
     Every person has one value. Values that are None or NaN are left out, each for itself; -0.0 counts as 0.0; values of
-    different types are different (1, 1.0 and True are three), so that the answer never shows how one row was written.
+    different types are different (1, 1.0 and True are three), and so are values that print differently (Decimal("1")
+    and Decimal("1.0")), so that the answer never shows how one row was written.
     Ties and empty data are always refused.
 
     >>> mode = PrivateMode(epsilon=1.0, delta=1e-6)
@@ -96,12 +98,16 @@ def leaders(values: object) -> Leaders:
         return _leading_of_array(values)
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) != 1:
         raise InvalidArgument("values", f"a {type(values).__name__}", _ADVICE)
-    counts: Counter[tuple[type, Any]] = Counter()
+    counts: Counter[Hashable] = Counter()
+    found: dict[Hashable, Any] = {}
     try:
         for value in values:
-            if value is None or (isinstance(value, float) and math.isnan(value)):
+            if value is None or _is_nan(value):
                 continue
-            counts[type(value), value + 0.0 if isinstance(value, float) else value] += 1
+            plain = _without_sign_of_zero(value)
+            same = _identity(plain)
+            counts[same] += 1
+            found.setdefault(same, plain)
     except (TypeError, ValueError):
         raise InvalidArgument(
             "values", "an unhashable value", "pass numbers, strings or other hashable values"
@@ -109,7 +115,31 @@ def leaders(values: object) -> Leaders:
     top = counts.most_common(2)
     if not top:
         return Leaders(None, 0, 0)
-    return Leaders(top[0][0][1], top[0][1], top[1][1] if len(top) > 1 else 0)
+    return Leaders(found[top[0][0]], top[0][1], top[1][1] if len(top) > 1 else 0)
+
+
+def _is_nan(value: object) -> bool:
+    if isinstance(value, float | np.floating | Decimal):
+        return math.isnan(value)
+    return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
+
+
+def _without_sign_of_zero(value: Any) -> Any:
+    if isinstance(value, float):
+        return value + 0.0
+    return value + type(value)(0) if isinstance(value, np.floating) else value
+
+
+def _identity(value: Any) -> Hashable:
+    """Equal for values that nobody can tell apart, within tuples and sets too.
+
+    If 1 and 1.0, or Decimal("1") and Decimal("1.0"), were one value, the answer would be written as one of the rows is.
+    """
+    if isinstance(value, tuple):
+        return type(value), tuple(map(_identity, value))
+    if isinstance(value, frozenset):
+        return type(value), frozenset(map(_identity, value))
+    return (type(value), value) if type(value) in (str, bytes, int, bool) else (type(value), value, repr(value))
 
 
 def _leading_of_array(values: np.ndarray[Any, Any]) -> Leaders:

@@ -18,6 +18,7 @@ import numpy as np
 from discreet.arguments import one_of, real
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.lattice import Lattice
+from discreet.mechanisms.values import unrounded
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -107,6 +108,9 @@ class Bounds:
         low, high = self.ends
         if rows.dtype.kind in "iu":
             return self._place_integers(rows, low, high)
+        if rows.dtype == object:
+            exact = [self._place_one(row, low, high) for row in rows.flat]
+            return np.array(exact, dtype=np.int64).reshape(rows.shape)
         rows = rows.astype(np.float64, copy=True)
         empty = np.isnan(rows)
         # floats on both sides of the clamp, so that what is placed lies within the exact bounds below
@@ -118,6 +122,12 @@ class Bounds:
         placed[empty] = self._missing(low, high)
         return placed
 
+    def _place_one(self, row: float, low: int, high: int) -> int:
+        if not math.isfinite(row):
+            return self._missing(low, high) if math.isnan(row) else (low if row < 0 else high)
+        exact = Fraction(int(row) if isinstance(row, int | np.integer) else float(row))
+        return min(high, max(low, math.floor(exact / self.lattice.step + Fraction(1, 2))))
+
     def _place_integers(self, rows: NDArray[Any], low: int, high: int) -> NDArray[np.int64]:
         """Integers stay exact beyond 2^53."""
         ends = np.iinfo(rows.dtype)
@@ -128,7 +138,7 @@ class Bounds:
             least = most = max(ends.min, min(ends.max, least))
         rows = np.clip(rows, least, most).astype(np.int64 if rows.dtype != np.uint64 or most < _LARGEST else object)
         exponent = self.lattice.exponent
-        if rows.dtype == object or max(abs(least), abs(most)) << max(0, -exponent) >= _LARGEST:
+        if rows.dtype == object or exponent > 62 or max(abs(least), abs(most)) << max(0, -exponent) >= _LARGEST:
             exact = [math.floor(Fraction(int(row)) / self.lattice.step + Fraction(1, 2)) for row in rows.flat]
             placed = np.array([min(high, max(low, row)) for row in exact], dtype=np.int64).reshape(rows.shape)
         else:
@@ -166,7 +176,9 @@ def _rows(values: ArrayLike) -> NDArray[Any]:
         raise InvalidArgument("values", f"a {type(values).__name__}", "pass an array of numbers") from None
     if rows.size == 0 and rows.ndim:
         return np.zeros(rows.shape, dtype=np.int64)
-    if rows.ndim == 0 or rows.dtype.kind not in "iuf" or rows.dtype.itemsize > 8:
+    rows = unrounded(values, rows)
+    exact = rows.dtype == object and all(isinstance(row, int | float | np.integer | np.floating) for row in rows.flat)
+    if rows.ndim == 0 or (not exact and (rows.dtype.kind not in "iuf" or rows.dtype.itemsize > 8)):
         raise InvalidArgument(
             "values", f"{rows.dtype} of shape {rows.shape}", "pass an array of integers or floats up to 64 bits"
         )

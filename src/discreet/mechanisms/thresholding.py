@@ -120,7 +120,7 @@ class Thresholding(Mechanism):
         # Clamping is one function of each count alone and moves neighbouring counts no farther apart.
         noisy = np.minimum(counted.counts, _LARGEST_COUNT) + self._noise(counted.counts.size, source)
         places = counted.chosen((noisy >= self.threshold) & (counted.counts > 0), source)
-        keys, shown = counted.keys[places], noisy[places]
+        keys, shown = counted.shown(places), noisy[places]
         return dict(zip(keys.tolist(), shown.tolist(), strict=True)) if counted.is_mapping else (keys, shown)
 
     def _failure(self) -> float:

@@ -17,7 +17,7 @@ from discreet.errors import InvalidArgument
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LARGEST_SIZE", "integers", "reals"]
+__all__ = ["LARGEST_SIZE", "integers", "reals", "unrounded"]
 
 LARGEST_SIZE = 1 << 30
 """Larger arrays are refused: noise for 2^30 values takes 8 GiB."""
@@ -36,6 +36,7 @@ def reals(value: object, *, argument: str = "value") -> Fraction | NDArray[Any]:
     if isinstance(value, numbers.Real):
         return _exact(value, argument)
     array = _array(value, argument, _REAL)
+    array = unrounded(value, array)
     if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         array = array.astype(np.float64)
         if not np.isfinite(array).all():
@@ -64,6 +65,16 @@ def integers(value: object, *, argument: str = "value") -> int | NDArray[np.int6
     if array.dtype.kind not in "iu" or array.dtype == np.uint64:
         raise InvalidArgument(argument, _described(array), _INTEGER)
     return array.astype(np.int64)
+
+
+def unrounded(value: object, array: NDArray[Any]) -> NDArray[Any]:
+    """What NumPy made of a list, or its numbers as they were if there may be an integer that became another float.
+
+    NumPy turns integers beside floats into floats. Beyond 2^53 that moves them, by more than one person may.
+    """
+    if array.dtype.kind != "f" or hasattr(value, "__array__") or not bool((np.abs(array) >= 1 << 53).any()):
+        return array
+    return np.asarray(value, dtype=object)
 
 
 def _array(value: object, argument: str, advice: str) -> NDArray[Any]:
