@@ -1,6 +1,7 @@
-"""Differential privacy with certified accounting: what every release costs, and how little it reveals.
+"""Differential privacy with exact noise and certified accounting: what a release costs, and how little it reveals.
 
-The public names below are loaded on first use (PEP 562), so that `import discreet` stays as light as NumPy.
+The public names below and the rooms (`discreet.mechanisms`, `discreet.noise`, …) are loaded on first use (PEP 562), so
+that `import discreet` stays as light as NumPy.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 _ACCOUNTING = frozenset({"Budget", "Cost", "Filter", "Odometer", "calibrate"})
+_ROOMS = frozenset({"accounting", "audit", "divergence", "mechanisms", "noise", "plots"})
 
 
 def __getattr__(name: str) -> object:
@@ -56,6 +58,8 @@ def __getattr__(name: str) -> object:
     elif name in __all__:
         room = "discreet.accounting" if name in _ACCOUNTING else "discreet.errors"
         value = getattr(import_module(room), name)
+    elif name in _ROOMS:
+        value = import_module(f"discreet.{name}")
     else:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
     globals()[name] = value
@@ -63,4 +67,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "__version__"})
+    return sorted({*__all__, *_ROOMS, "__version__"})

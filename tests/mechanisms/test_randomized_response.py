@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis.strategies import floats, integers
 from scipy.special import xlog1py, xlogy
 
-from discreet import Cost, DiscreetError
+from discreet import Cost, DiscreetError, InvalidArgument
 from discreet.audit import check
 from discreet.mechanisms import Mechanism, RandomizedResponse
 from noise.frequencies import ALPHA, Scripted, p_value
@@ -168,3 +168,12 @@ def test_bad_reports_and_confidences_are_refused() -> None:
         mechanism.estimate([0, 1], confidence=0.3)
     with pytest.raises(DiscreetError, match="held"):
         mechanism.variance(11, reports=10)
+
+
+def test_yes_and_no_may_be_given_as_booleans():
+    coin = RandomizedResponse(epsilon=30.0)  # flips once in 1e13
+    assert coin.release(np.array([True, False, True])).tolist() == [1, 0, 1]
+    assert coin.release([False, True]).tolist() == [0, 1]
+    assert coin.release(True) == 1
+    with pytest.raises(InvalidArgument):
+        RandomizedResponse(epsilon=1.0, options=3).release(np.array([True]))

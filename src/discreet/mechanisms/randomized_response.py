@@ -95,8 +95,11 @@ class RandomizedResponse(Mechanism):
         return -math.expm1(-self.epsilon) * self.truth
 
     def release(self, value: object, *, generator: Generator | None = None) -> Any:
-        """The reports: an int for an int, an int64 array for an array with one answer per person."""
-        answers = integers(value)
+        """The reports: an int for an int, an int64 array for an array with one answer per person.
+
+        Answers to a yes-or-no question may be given as booleans; their reports are 1 for yes and 0 for no.
+        """
+        answers = integers(_numbered(value) if self.options == 2 else value)
         array = np.atleast_1d(np.asarray(answers))
         if not isinstance(answers, np.ndarray) and not 0 <= answers < self.options:
             raise InvalidArgument("value", "an answer out of range", f"pass a number from 0 to {self.options - 1}")
@@ -187,3 +190,14 @@ class RandomizedResponse(Mechanism):
             lower=np.maximum(0.0, lower - 1e-9 * n),
             upper=np.minimum(float(n), upper + 1e-9 * n),
         )
+
+
+def _numbered(value: object) -> object:
+    """Booleans as 0 and 1, anything else as it is."""
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    if isinstance(value, list | tuple) and value and all(isinstance(answer, bool | np.bool_) for answer in value):
+        return [int(answer) for answer in value]
+    if isinstance(value, np.ndarray) and value.dtype == np.bool_:
+        return value.astype(np.int64)
+    return value
