@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 
 import mpmath as mp
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import floats, integers, lists, sampled_from, tuples
 
 from discreet.accounting import Cost
+from discreet.accounting.discretise import tails_of
 from discreet.accounting.exact import EnumeratedLoss, TopLoss
 from discreet.accounting.pair import Direction
+from discreet.accounting.pairs.window import WindowPair
 from discreet.errors import DiscreetError, InvalidArgument
 
 mp.mp.dps = 40
@@ -303,3 +306,35 @@ def test_the_largest_loss_alone_is_never_above_the_exact_list(groups, share):
 def test_a_line_without_a_finite_period_leaves_the_reading_to_others(cost: Cost, epsilon: float) -> None:
     lower, upper = cost.bounds(epsilon=epsilon)
     assert 0 <= lower <= upper <= 1
+
+
+@pytest.mark.parametrize("level", [0.5, 10.0, 100.0, 500.0])
+@pytest.mark.parametrize("power", [1e3, 1e4, 1e6, -1e4, -1e6])
+def test_the_decay_of_laplace_noise_holds_under_strong_tilts(level: float, power: float) -> None:
+    pair = WindowPair(level, with_atoms=True)
+    for turns in (1, 2):  # where both atoms and the density point the same way again
+        height = turns * float(mp.pi) / level
+        a, b = mp.mpf(level), mp.mpc(power, height)
+        bent = b - mp.mpf(1) / 2
+        density = mp.exp(-a / 2) / 4 * (mp.exp(bent * a) - mp.exp(-bent * a)) / bent
+        truth = mp.log(abs(density + mp.exp(-b * a) / 2 + mp.exp(-a + b * a) / 2))
+        with np.errstate(all="ignore"):
+            assert float(pair.log_decay(power, np.array([height]))[0]) >= truth
+
+
+@given(level=floats(1e-3, 30), rate=floats(1e-6, 0.999))
+def test_a_sampled_window_keeps_its_atoms_at_both_ends(level: float, rate: float) -> None:
+    pair = WindowPair(level, with_atoms=True, rate=rate)
+    low, high = pair.span
+    tails = pair.tails(np.array([low, np.nextafter(high, low)]))
+    atom = 0.5 * float(mp.exp(-level))
+    assert tails.q_below[0] >= 0.5 * (1 - 1e-12)
+    assert tails.q_above[1] >= atom * (1 - 1e-9)
+    assert min(column.min() for column in tails_of(pair, Direction.BACKWARD, np.array([-low, -high]))) >= 0
+
+
+def test_a_grid_of_many_parts_beside_a_sampled_window_does_not_lose_its_upper_end() -> None:
+    cost = 108 * Cost.exponential_mechanism(3.023263415309361)
+    cost += 35 * Cost.laplace(2.422440357297201).sampled(0.0011843280966609341)
+    lower, upper = cost.bounds(epsilon=0.07234906707332393, method="grid")
+    assert 0.99 < lower <= upper

@@ -200,7 +200,8 @@ def tails_of(pair: Pair, direction: Direction, x: Reals) -> tuple[Reals, Reals, 
         hit = positions[index] == -x
         q = np.where(hit, masses[index], 0.0)
         p = q * np.exp(np.where(hit, positions[index], 0.0))
-    return tails.q_below - q, tails.q_above + q, tails.p_below - p, tails.p_above + p
+    below_q, below_p = np.maximum(tails.q_below - q, 0.0), np.maximum(tails.p_below - p, 0.0)
+    return below_q, tails.q_above + q, below_p, tails.p_above + p
 
 
 def loss_span(pair: Pair, direction: Direction) -> tuple[float, float]:
