@@ -284,3 +284,13 @@ def test_bad_parameters_are_refused(made: type[Mechanism], arguments: dict) -> N
 def test_values_that_cannot_be_released_are_refused(mechanism: Mechanism, value: object) -> None:
     with pytest.raises(DiscreetError):
         mechanism.release(value)
+
+
+@pytest.mark.parametrize("power", [1, 2, 3, 5, 16])
+def test_what_bounded_noise_gives_away_for_certain_is_never_understated(power: int) -> None:
+    for steps in range(5, 60, 3):
+        for change in (1, 3):
+            noise = BoundedNoise(bound=float(steps), power=power, granularity=1.0, sensitivity=change)
+            weights = [(steps**2 - k**2) ** power for k in range(1 - steps, steps)]
+            exact = Fraction(sum(weights[:change]), sum(weights))
+            assert exact <= Fraction(noise.cost.delta(200.0)) <= exact * (1 + Fraction(1, 10**12))

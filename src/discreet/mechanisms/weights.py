@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["WeightedNoise"]
 
+_UP = 1 + 1e-14
+"""More than quotients and sums of masses can be off."""
+
 
 @dataclass(frozen=True)
 class WeightedNoise:
@@ -69,13 +72,16 @@ class WeightedNoise:
     def pair(self, shift: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The masses of Z + shift and of Z over the same outcomes, those of equal ratio in the tails taken together.
 
-        Each is a quotient of integers, rounded once (in the tails, times an exponential).
+        Each is a quotient of integers, rounded once (in the tails, times an exponential), and up where the other is 0.
         """
         n, total = len(self.weights), self.total
         if self.tail == 0:
-            masses = [weight / total for weight in (*self.weights[:0:-1], *self.weights)]
-            blank = [0.0] * shift
-            return np.array(blank + masses), np.array(masses + blank)
+            masses = np.array([weight / total for weight in (*self.weights[:0:-1], *self.weights)])
+            left, right = np.pad(masses, (0, shift)), np.pad(masses, (shift, 0))
+            # what only one of them can say is delta itself, at every epsilon: rounded up
+            left[:shift] *= _UP
+            right[-shift:] *= _UP
+            return right, left
         rate = float(self.rate)
 
         def mass(k: int) -> float:
