@@ -39,7 +39,7 @@ _DEPTH = 26.0
 """Intervals on which the transform is below e^-26 of its value on the real axis are left out."""
 _MOST_INTERVALS = 1_000_000
 _MOST_HEIGHTS = 400_000
-_MOST_WORK = 8e7
+_MOST_WORK = 4e7
 
 
 @dataclass(frozen=True, eq=False)

@@ -231,23 +231,25 @@ def _line(
         raise Unreachable("a part is known only by its distribution functions")
     width = math.sqrt(variance)
     goal = log_delta + _GOAL
-    period, aliases = period_for(pairs, direction, t=t, epsilon=epsilon, goal=goal, width=width)
+    chosen = sketch(pairs)
+    period, aliases = period_for(chosen, direction, t=t, epsilon=epsilon, goal=goal, width=width)
     best = 1.0
     if period * t > 3 * -goal:
         # heavy right tail (rare large losses): a line to the left of the saddle sees less of it at little loss
-        chosen = sketch(pairs)
         for share in (0.9, 0.8, 0.7, 0.6):
             value, _, second = cumulants_of(chosen, direction, share * t)
             log_size = value - share * t * epsilon - math.log(share * t) - math.log1p(share * t)
             if log_size > log_delta + 6.0:
                 break
             here = math.sqrt(second + 1 / (share * t) ** 2)
-            found = period_for(pairs, direction, t=share * t, epsilon=epsilon, goal=goal, width=here)
+            found = period_for(chosen, direction, t=share * t, epsilon=epsilon, goal=goal, width=here)
             if found[0] < 0.8 * period:
                 period, aliases, width, best = found[0], found[1], here, share
             else:
                 break
         t *= best
+    if len(chosen) < len(pairs):  # a few parts placed the line; what is charged comes from all of them
+        period, aliases = period_for(pairs, direction, t=t, epsilon=epsilon, goal=goal, width=width)
     lattice = common_lattice(pairs, direction)
     blur = 0.0
     if lattice is not None:

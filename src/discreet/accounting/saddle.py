@@ -129,7 +129,7 @@ def chernoff(pairs: Sequence[tuple[Pair, int]], direction: Direction, epsilon: f
     return math.exp(min(0.0, value - t * epsilon + log_chernoff(t)))
 
 
-def _log_bound(pairs: Sequence[tuple[Pair, int]], direction: Direction, t: Reals) -> Reals:
+def _log_bound(pairs: Sequence[tuple[Pair, float]], direction: Direction, t: Reals) -> Reals:
     """Upper bounds of K at real points."""
     powers = t + 1.0 if direction is Direction.FORWARD else -t
     total = np.zeros(len(t))
@@ -139,7 +139,7 @@ def _log_bound(pairs: Sequence[tuple[Pair, int]], direction: Direction, t: Reals
 
 
 def period_for(
-    pairs: Sequence[tuple[Pair, int]], direction: Direction, *, t: float, epsilon: float, goal: float, width: float
+    pairs: Sequence[tuple[Pair, float]], direction: Direction, *, t: float, epsilon: float, goal: float, width: float
 ) -> tuple[float, list[tuple[float, float]]]:
     """A period for which Chernoff's inequality keeps ln of the aliasing below `goal`, and the bounds it rests on."""
     strides = [k / width for k in ((0.5, 1.0, 2.0, 4.0, 8.0, 14.0) if len(pairs) < 20 else (2.0, 5.0, 8.0))]

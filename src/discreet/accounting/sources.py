@@ -66,7 +66,13 @@ class Source:
         else:
             assert epsilon is not None
             low, high = reader.bounds(epsilon)
-        width = 0.0 if low == high else (high - low) / high if high < math.inf else math.inf
+        if low > high * (1 + 1e-9) + 1e-300:
+            raise CertificateError(
+                "this reading",
+                limit=f"a {method} accountant that contradicts itself (at least {low:.9g} and at most {high:.9g})",
+                advice="Please report it: see SECURITY.md.",
+            )
+        width = 0.0 if low >= high else (high - low) / high if high < math.inf else math.inf
         return cls((reader,), method, reason, width)
 
     def meet(self, other: Source) -> Source:
