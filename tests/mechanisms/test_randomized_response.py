@@ -177,3 +177,8 @@ def test_yes_and_no_may_be_given_as_booleans():
     assert coin.release(True) == 1
     with pytest.raises(InvalidArgument):
         RandomizedResponse(epsilon=1.0, options=3).release(np.array([True]))
+
+
+def test_that_somebody_answered_is_not_hidden():
+    with pytest.raises(InvalidArgument, match="number of reports is public"):
+        RandomizedResponse(epsilon=1.0, adjacency="add-remove")

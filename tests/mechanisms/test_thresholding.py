@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import mpmath
@@ -204,6 +203,14 @@ def test_the_largest_counts_do_not_overflow() -> None:
 
 
 def test_tiny_levels_do_not_lose_their_digits() -> None:
-    made = StableHistogram(key_epsilon=1e-12, threshold=500_001)  # nearly uniform on -500000..500000
-    assert made.key_delta == pytest.approx(1 / 1_000_001, rel=1e-6)
-    assert made.key_delta >= 1 / (1_000_001 * math.exp(1e-6))
+    made = StableHistogram(key_epsilon=4e-9, threshold=500_001)  # nearly uniform on -500000..500000
+    with mpmath.workdps(50):
+        step = mpmath.exp(-mpmath.mpf(4e-9))
+        exact = step**500_000 * (1 - step) / (1 + step - 2 * step**500_001)
+    assert made.key_delta == pytest.approx(float(exact), rel=1e-9)
+    assert mpmath.mpf(made.key_delta) >= exact
+
+
+def test_a_threshold_far_inside_the_noise_is_refused_instead_of_drawn_for_ever():
+    with pytest.raises(InvalidArgument, match="threshold = 2 "):
+        StableHistogram(key_epsilon=1e-9, threshold=2)

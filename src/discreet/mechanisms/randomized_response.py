@@ -72,6 +72,13 @@ class RandomizedResponse(Mechanism):
         super().__post_init__()
         object.__setattr__(self, "epsilon", finite_epsilon(self.epsilon))
         object.__setattr__(self, "options", count("options", self.options, least=2))
+        if self.adjacency != "replace-one":
+            raise InvalidArgument(
+                "adjacency",
+                self.adjacency,
+                "randomized response hides an answer, not whether somebody answered: the number of reports is public. "
+                "Pass 'replace-one'",
+            )
         if self.options > 1 << 62:
             raise InvalidArgument("options", self.options, "pass at most 2^62 options")
 

@@ -175,6 +175,10 @@ class StableHistogram(Thresholding):
             key_epsilon=key_level(key_epsilon),
             adjacency=adjacency,
         )
+        if self.key_epsilon * self.threshold < 1e-3:  # noise cut to so little of its width is drawn again for ever
+            raise InvalidArgument(
+                "threshold", self.threshold, f"pass at least {math.ceil(1e-3 / self.key_epsilon)} at this key_epsilon"
+            )
 
     @property
     def key_delta(self) -> float:
