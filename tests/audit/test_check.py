@@ -114,7 +114,7 @@ def test_words_and_lists_are_outcomes_too() -> None:
         return check(releases=words, cost=Cost.pure(epsilon), inputs=("yes", "no"), draws=40_000)
 
     assert call(math.log(3) + 1e-9).passed
-    report = call(1.0)
+    report = call(0.9)  # ln 3 = 1.0986 is measured to about 0.1
     assert not report.passed
     assert "('yes', True)" in report.failures[0].message or "('no', True)" in report.failures[0].message
 

@@ -97,13 +97,16 @@ def compare(first: TradeOff, second: TradeOff, *, tolerance: float = 1e-11) -> C
 def _gap(first: TradeOff, second: TradeOff, alpha: Reals, tolerance: float) -> Reals:
     """first - second at alpha, measured from the nearer end; zero within the tolerance.
 
-    Near 1 the rounding of alpha itself moves a convex curve by 2^-53 |f'| <= 2^-53 f / (1 - alpha).
+    The rounding of alpha itself moves a curve, most where it is steep just before a kink: by as much as it moves
+    between two neighbours of alpha.
     """
     powers, missed = [f.power(alpha) for f in (first, second)], [f(alpha) for f in (first, second)]
     left = np.maximum(*powers) < 0.5
     gap = np.where(left, powers[1] - powers[0], missed[0] - missed[1])
     rounding = 2.0**-50 / np.maximum(1.0 - alpha, 2.0**-53)
-    noise = np.where(left, tolerance * np.maximum(*powers), (tolerance + rounding) * np.maximum(*missed))
+    before, after = alpha * (1 - 2.0**-51), np.minimum(alpha * (1 + 2.0**-51), 1.0)
+    moved = np.maximum(*(np.abs(f(before) - f(after)) for f in (first, second)))
+    noise = np.where(left, tolerance * np.maximum(*powers), (tolerance + rounding) * np.maximum(*missed) + moved)
     return np.where(np.abs(gap) <= noise, 0.0, gap)
 
 
