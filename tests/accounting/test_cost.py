@@ -373,3 +373,14 @@ def test_a_box_beside_pure_parts_is_read_at_its_own_delta(other):
     lower, upper = cost.bounds(delta=1e-6)
     assert lower <= 1.0 <= upper <= 1.0 + 1e-9
     assert cost.delta(1.0 + 1e-9) == pytest.approx(1e-6, rel=1e-9)
+
+
+def test_a_long_sum_is_the_same_as_its_parts_at_once():
+    costs = [(1 + i % 3) * Cost.gaussian(1 + (i * 7) % 5).sampled(0.01 * (1 + i % 4)) for i in range(60)]
+    costs += [Cost.laplace(2.0), Cost.zero(), Cost.pure(0.1), Cost.laplace(2.0)]
+    together = Cost(tuple(part for cost in costs for part in cost.parts))
+    assert sum(costs) == together
+    assert sum(reversed(costs)) == together
+    assert hash(sum(costs)) == hash(together)
+    assert Cost.from_dict(sum(costs).to_dict()) == together
+    assert pickle.loads(pickle.dumps(sum(costs))) == together

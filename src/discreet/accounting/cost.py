@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import leaves, storing
@@ -169,7 +170,42 @@ class Cost(Drawable):
             return NotImplemented
         if self.adjacency != other.adjacency:
             raise AdjacencyMismatch(self.adjacency, other.adjacency)
-        return Cost(self.parts + other.parts, self.adjacency)
+        return self._merged(other)
+
+    def _merged(self, other: Cost) -> Cost:
+        """Both lists of parts are in their canonical order and valid already: one pass joins them.
+
+        A sum of many different costs would otherwise order all of them again with every addition.
+        """
+        mine, theirs = self._names, other._names
+        parts: list[tuple[Leaf, int]] = []
+        names: list[tuple[str, str]] = []
+        i = j = 0
+        while i < len(mine) or j < len(theirs):
+            if j == len(theirs) or (i < len(mine) and mine[i] < theirs[j]):
+                parts.append(self.parts[i])
+                names.append(mine[i])
+                i += 1
+            elif i == len(mine) or theirs[j] < mine[i]:
+                parts.append(other.parts[j])
+                names.append(theirs[j])
+                j += 1
+            elif self.parts[i][0] == other.parts[j][0]:
+                parts.append((self.parts[i][0], self.parts[i][1] + other.parts[j][1]))
+                names.append(mine[i])
+                i, j = i + 1, j + 1
+            else:  # two leaves that look alike but are not: order all of them anew
+                return Cost(self.parts + other.parts, self.adjacency)
+        made = object.__new__(Cost)
+        object.__setattr__(made, "parts", tuple(parts))
+        object.__setattr__(made, "adjacency", self.adjacency)
+        made.__dict__["_names"] = tuple(names)
+        return made
+
+    @cached_property
+    def _names(self) -> tuple[tuple[str, str], ...]:
+        """What the parts are ordered by."""
+        return tuple(_canonical(part) for part in self.parts)
 
     __radd__ = __add__
 
