@@ -108,7 +108,7 @@ class GaussianModel(SampleModel):
         miss = (1 - confidence) / 3
         n = self._fewest(statistics, miss / 2)
         low, high = self._mean_interval(statistics, miss)
-        least, most = (math.sqrt(end) for end in self._variance_interval(statistics, miss))
+        least, most = (math.sqrt(max(end, 0.0)) for end in self._variance_interval(statistics, miss))  # it is >= 0
         if n < 2:
             return np.array([-math.inf, 0.0]), np.array([math.inf, math.inf])
         width = -float(ndtri(miss / 4)) * most / math.sqrt(n)
