@@ -22,8 +22,8 @@ demo: $(STAMP)-plots ## show something real, and say what you see
 test: $(STAMP)-test ## the fast tests
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-test-all: $(STAMP)-test ## all tests, the slow ones too, with many more random examples
-	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow"
+test-all: $(STAMP)-test ## all tests, the slow ones too, with a fresh seed and many more random examples
+	HYPOTHESIS_PROFILE=thorough DISCREET_TEST_SEED=random $(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow"
 
 lint: $(STAMP)-lint ## format, lint, types, import rules
 	$(BIN)/ruff format --check .

@@ -33,11 +33,12 @@ def test_multiples_of_the_granularity_are_on_the_lattice_and_halves_are_not(expo
     assert off_lattice(np.array([(steps + 0.5) * granularity]), granularity) == 1
 
 
+FLOATS = np.random.default_rng(20)
 NOISES = {
-    "Laplace": (lambda n: np.random.default_rng().laplace(0, 1.0, n), Cost.laplace(1.0)),
-    "Gaussian": (lambda n: np.random.default_rng().normal(0, 1.0, n), Cost.gaussian(1.0)),
-    "Laplace by inversion": (lambda n: -np.log(1 - np.random.default_rng().random(n)), Cost.laplace(0.5)),
-    "four normals": (lambda n: np.random.default_rng().normal(0, 0.5, (n, 4)).sum(axis=1), Cost.gaussian(1.0)),
+    "Laplace": (lambda n: FLOATS.laplace(0, 1.0, n), Cost.laplace(1.0)),
+    "Gaussian": (lambda n: FLOATS.normal(0, 1.0, n), Cost.gaussian(1.0)),
+    "Laplace by inversion": (lambda n: -np.log(1 - FLOATS.random(n)), Cost.laplace(0.5)),
+    "four normals": (lambda n: FLOATS.normal(0, 0.5, (n, 4)).sum(axis=1), Cost.gaussian(1.0)),
 }
 
 
@@ -61,7 +62,7 @@ def test_the_same_noise_on_a_lattice_is_not(name: str) -> None:
 
 def test_low_bits_of_arrays_are_seen() -> None:
     def releases(value: np.ndarray, n: int) -> np.ndarray:
-        return value + np.random.default_rng().laplace(0, 1.0, (n, 3))
+        return value + FLOATS.laplace(0, 1.0, (n, 3))
 
     inputs = (np.array([4.0, 0.0, 4.0]), np.array([4.0, 1.0, 4.0]))
     report = check(releases=releases, cost=Cost.laplace(1.0), inputs=inputs, draws=40_000)

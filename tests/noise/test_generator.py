@@ -19,6 +19,7 @@ from discreet.noise import Generator, SecureGenerator, secure_generator
 from discreet.noise.generator import BUFFER_WORDS, BYTES_PER_KEY, FEW_WORDS, chosen_generator
 from discreet.noise.testing import SeededGenerator
 
+pytestmark = pytest.mark.system_keys
 ALPHA = 1e-9
 
 

@@ -134,9 +134,13 @@ def fill(target: memoryview) -> None:
     """Overwrite the bytes with the stream of fresh keys."""
     for start in range(0, len(target), BYTES_PER_KEY):
         piece = target[start : start + BYTES_PER_KEY]
-        stream = Cipher(AES(os.urandom(32)), CTR(bytes(16))).encryptor()  # a fresh key needs no nonce
+        stream = Cipher(AES(_fresh_key()), CTR(bytes(16))).encryptor()  # a fresh key needs no nonce
         # memoryview: the zeros are not copied
         stream.update_into(memoryview(_ZEROS)[: len(piece)], piece)
+
+
+def _fresh_key() -> bytes:
+    return os.urandom(32)
 
 
 _LIVING: weakref.WeakSet[SecureGenerator] = weakref.WeakSet()
