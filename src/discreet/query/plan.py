@@ -1,0 +1,98 @@
+"""The plan of a question: which private aggregates are taken, and what is done with their noisy answers.
+
+    SQL text ──parse──▶ Question
+                         ├── blocks: one private aggregation each (rows, keys, measures); the only way to the data
+                         └── after:  SQL over the noisy tables alone; runs where the data is not
+
+Everything about one person's rows happens in `Block.rows`; everything after the noise is post-processing and free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Aggregate", "Block", "Key", "Output", "Question"]
+
+
+@dataclass(frozen=True)
+class Key:
+    """One column of GROUP BY.
+
+    `column` is its name in `Block.rows` and in the noisy table (k0, k1, ...); `sql_type` its DuckDB type; `label` what
+    the analyst wrote. `values` are the public values that appear in the answer whether anyone has them or not (None:
+    which values exist is private, and they are selected). `of_unit` says that all rows of a unit share the value, by
+    the operators above: the engine enforces it by taking one value for each unit.
+    """
+
+    column: str
+    sql_type: str
+    label: str
+    values: tuple[Any, ...] | None = None
+    of_unit: bool = False
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate function over the rows of a group.
+
+    `function` is one of "count" (rows; with an argument: those where it is not NULL), "count_units", "count_distinct",
+    "sum", "avg", "variance", "stddev" (sample versions; "variance_pop" and "stddev_pop" too), "min", "max", "quantile"
+    (with `probability`). `argument` is the column of `Block.rows` (x0, x1, ...; a DOUBLE or BIGINT for numbers) or None;
+    `column` the name of the result in the noisy table (a0, a1, ...); `bounds` the public range of the argument, to
+    which values are clamped, or None if it must be found privately. `kind` is "integer", "float", "date", "timestamp":
+    dates travel as whole days and timestamps as whole microseconds since 1970, as BIGINT.
+    """
+
+    function: str
+    column: str
+    label: str
+    argument: str | None = None
+    bounds: tuple[float, float] | None = None
+    probability: float | None = None
+    kind: str = "float"
+
+
+@dataclass(frozen=True)
+class Block:
+    """One private aggregation: rows with their unit, keys to group by, and aggregates.
+
+    `rows` is a DuckDB SELECT that yields the columns `u` (the unit, never NULL; absent at row level), those of the keys
+    and those of the arguments. Evaluating it can raise no error that depends on the data. `rows_per_unit` is the number
+    of rows that one unit can have at most, where the operators guarantee it (1 at row level without joins), else None.
+    `row_level` says that the unit is the row: then there is no `u` and `rows_per_unit` is not None.
+    """
+
+    rows: str
+    keys: tuple[Key, ...]
+    aggregates: tuple[Aggregate, ...]
+    rows_per_unit: int | None = None
+    row_level: bool = False
+    tables: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of the final answer: its name, and the (block, aggregate column) it shows unchanged, if any."""
+
+    name: str
+    block: int | None = None
+    column: str | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """A parsed question.
+
+    `after` is a SELECT over the tables noisy_0, noisy_1, ... (columns of keys and aggregates) and public tables; `canonical` is
+    the normalised text by which identical questions are recognised; `options` what the SQL's own options clause said.
+    """
+
+    text: str
+    canonical: str
+    blocks: tuple[Block, ...]
+    after: str
+    outputs: tuple[Output, ...]
+    public_tables: tuple[str, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
