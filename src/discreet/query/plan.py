@@ -38,7 +38,7 @@ class Aggregate:
 
     `function` is one of "count" (rows; with an argument: those where it is not NULL), "count_units", "count_distinct",
     "sum", "avg", "variance", "stddev" (sample versions; "variance_pop" and "stddev_pop" too), "min", "max", "quantile"
-    (with `probability`). `argument` is the column of `Block.rows` (x0, x1, ...; a DOUBLE or BIGINT for numbers) or None;
+    (with `probability`). `argument` is the column of `Block.rows` (x0, x1, ...; DOUBLE or BIGINT for numbers) or None;
     `column` the name of the result in the noisy table (a0, a1, ...); `bounds` the public range of the argument, to
     which values are clamped, or None if it must be found privately. `kind` is "integer", "float", "date", "timestamp":
     dates travel as whole days and timestamps as whole microseconds since 1970, as BIGINT.
@@ -85,8 +85,8 @@ class Output:
 class Question:
     """A parsed question.
 
-    `after` is a SELECT over the tables noisy_0, noisy_1, ... (columns of keys and aggregates) and public tables; `canonical` is
-    the normalised text by which identical questions are recognised; `options` what the SQL's own options clause said.
+    `after` is a SELECT over the tables noisy_0, noisy_1, ... (columns of keys and aggregates) and public tables;
+    `canonical` is the normalised text by which identical questions are recognised; `options` what the SQL's own options clause said.
     """
 
     text: str
