@@ -1,0 +1,1 @@
+"""The visits table, the questions and the contestants of benchmarks/query.py."""

@@ -1,0 +1,82 @@
+"""One contestant, one question, one fresh process: reads a job, writes a report, both JSON files.
+
+    python -m querying.child job.json report.json
+
+Runs the contestants that live in the package's own environment. The peers' scripts (querying/peers) read the same jobs
+and write the same reports in environments of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Job = dict[str, Any]
+Run = Callable[[], Any]
+
+
+def raw(job: Job) -> tuple[Run, Callable[[Any], Any]]:
+    """DuckDB without privacy."""
+    from querying.judging import cells, connected
+    from querying.questions import question
+
+    asked = question(job["question"])
+    connection = connected(Path(job["visits"]), Path(job["users"]))
+    return (
+        lambda: connection.execute(asked.sql).to_arrow_table(),
+        lambda table: {"answer": cells(zip(*table.to_pydict().values(), strict=True), len(asked.keys))},
+    )
+
+
+def floor(job: Job) -> tuple[Run, Callable[[Any], Any]]:
+    """The one-statement floor; its noise is drawn outside the measured time."""
+    import numpy as np
+
+    from querying.judging import connected
+    from querying.questions import question
+    from querying.references import clips, floor_statement, noisy_floor
+
+    asked = question(job["question"])
+    connection = connected(Path(job["visits"]), Path(job["users"]))
+    clip = clips(asked, job["rows"])
+    statement = floor_statement(asked, clip)
+    stream = np.random.default_rng()
+    return (
+        lambda: connection.execute(statement).to_arrow_table(),
+        lambda _: {"answer": noisy_floor(asked, connection, clip, stream)},
+    )
+
+
+CONTESTANTS: dict[str, Callable[[Job], tuple[Run, Callable[[Any], Any]]]] = {"raw": raw, "floor": floor}
+"""From a job to a function that is timed and one that turns what it returns into plain cells."""
+
+
+def main() -> None:
+    """Measure and write."""
+    job: Job = json.loads(Path(sys.argv[1]).read_text())
+    report: dict[str, Any] = {"seconds": [], "answers": []}
+    run, read = CONTESTANTS[job["contestant"]](job)
+    for k in range(max(job["repeats"], job["runs"])):
+        start = time.perf_counter()
+        answer = run()
+        report["seconds"].append(time.perf_counter() - start)
+        if k == 0:
+            report["cold_s"] = time.time() - job["started"]
+            report["peak_mb"] = _peak_mb()
+        if k < job["runs"]:
+            report["answers"].append(read(answer))
+    report["peak_mb"] = _peak_mb()
+    Path(sys.argv[2]).write_text(json.dumps(report))
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Starts a contestant in a process of its own, watches its memory, and reads its report."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+BENCHMARKS = Path(__file__).resolve().parents[1]
+WATCHED_EVERY_S = 0.05
+
+
+def reported(command: list[str], job: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
+    """What the child wrote, or how it failed; ``peak_mb`` is the largest resident memory of it and its children."""
+    with tempfile.TemporaryDirectory(prefix="querying-") as folder:
+        asked, answered = Path(folder) / "job.json", Path(folder) / "report.json"
+        asked.write_text(json.dumps({**job, "started": time.time()}))
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(BENCHMARKS), str(BENCHMARKS.parent / "src")])}
+        child = subprocess.Popen(
+            [*command, str(asked), str(answered)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**environment, "PYTHONWARNINGS": "ignore"},
+            cwd=folder,
+            start_new_session=True,
+        )
+        peak: list[float] = [0.0]
+        watcher = threading.Thread(target=_watch, args=(child, peak), daemon=True)
+        watcher.start()
+        try:
+            _, errors = child.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, 9)
+            child.communicate()
+            return {"failure": f"> {timeout_s:g} s", "peak_mb": peak[0]}
+        if child.returncode or not answered.exists():
+            last = errors.strip().splitlines()[-1:] or [""]
+            return {"failure": f"{last[0][:200] or f'exit {child.returncode}'}", "stderr": errors[-4000:]}
+        report: dict[str, Any] = json.loads(answered.read_text())
+        return {**report, "peak_mb": max(peak[0], report.get("peak_mb", 0.0))}
+
+
+def own(contestant: str, job: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
+    """A contestant of the package's own environment."""
+    command = [sys.executable, "-m", "querying.child"]
+    return reported(command, {**job, "contestant": contestant}, timeout_s=timeout_s)
+
+
+def _watch(child: subprocess.Popen[str], peak: list[float]) -> None:
+    while child.poll() is None:
+        peak[0] = max(peak[0], sum(_resident_mb(pid) for pid in _family(child.pid)))
+        time.sleep(WATCHED_EVERY_S)
+
+
+def _family(pid: int) -> list[int]:
+    """The process and all that came from it."""
+    found, waiting = [], [pid]
+    while waiting:
+        member = waiting.pop()
+        found.append(member)
+        for listed in Path(f"/proc/{member}/task").glob("*/children"):
+            try:
+                waiting.extend(map(int, listed.read_text().split()))
+            except OSError:
+                continue
+    return found
+
+
+def _resident_mb(pid: int) -> float:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
