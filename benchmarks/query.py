@@ -3,7 +3,7 @@
     python benchmarks/query.py [--rows 1000000 10000000] [--only abc] [--repeats 5] [--runs 9] [--timeout 900]
 
 Every contestant answers every question in a process of its own: wall seconds of one answer (median), process start to
-the first answer, peak memory, and the error: the median over groups of |answer - truth| / |truth|, median over the runs.
+the first answer, peak memory, and the error: the median over groups of |answer - truth| / |truth|, median of the runs.
 Prints the tables and writes benchmarks/results/query.json. The tables are made once (querying/data.py).
 """
 

@@ -9,8 +9,8 @@ The law, all draws independent and from one seed:
 - category: 50 keys, uniform;  city: 10 000 keys, Zipf with exponent 1 (the largest holds a tenth of the rows);
 - day: the 365 days of 2025; a Saturday or Sunday is 1.4 times as likely as another day, and a sine over the year makes
   midsummer 1.86 times as busy as midwinter;
-- spend: in category k (0 to 49) exp(ln 10 + ln 4 * k / 49 + 0.8 * normal), rounded to cents, cut at 1000: the medians go
-  from 10 to 40, the means from 14 to 55, one row in 900 lies above 300;
+- spend: in category k (0 to 49) exp(ln 10 + ln 4 * k / 49 + 0.8 * normal), rounded to cents, cut at 1000: the medians
+  go from 10 to 40, the means from 14 to 55, one row in 900 lies above 300;
 - a second table of people: country (40 keys, probability proportional to 1 / (rank + 3)) and age (16 to 95, near 45).
 
 Rows come in chunks of a million, each with a stream of its own, so a smaller table is the beginning of a larger one.

@@ -1,6 +1,6 @@
 """The eight questions, each as the SQL an analyst would write, and as the floor.
 
-The **floor** is the least that user-level privacy asks of a database, in one statement: the rows are added up per person
+The **floor** is the least that user-level privacy asks of a database, in one statement: rows are added up per person
 and key, each person's vector is scaled down to an l2 norm of at most ``clip``, and the vectors are summed. It has no
 accounting, no exact integers, no ledger and no noise inside the statement; nothing private can be expected to be much
 faster. The form with a join was the quickest of those tried (window functions take 1.5 to 2 times as long, lists 3
