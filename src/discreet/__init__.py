@@ -18,8 +18,10 @@ if TYPE_CHECKING:
         CertificateError,
         DiscreetError,
         DiscreetWarning,
+        EngineError,
         InvalidArgument,
         MissingExtra,
+        SourceError,
         StorageError,
         UnknownVersion,
         WideBracket,
@@ -36,10 +38,12 @@ __all__ = [
     "Cost",
     "DiscreetError",
     "DiscreetWarning",
+    "EngineError",
     "Filter",
     "InvalidArgument",
     "MissingExtra",
     "Odometer",
+    "SourceError",
     "StorageError",
     "UnknownVersion",
     "WideBracket",
@@ -47,7 +51,7 @@ __all__ = [
 ]
 
 _ACCOUNTING = frozenset({"Budget", "Cost", "Filter", "Odometer", "calibrate"})
-_ROOMS = frozenset({"accounting", "audit", "divergence", "mechanisms", "noise", "plots"})
+_ROOMS = frozenset({"accounting", "audit", "divergence", "engines", "mechanisms", "noise", "plots"})
 
 
 def __getattr__(name: str) -> object:

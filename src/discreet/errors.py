@@ -7,6 +7,8 @@
     ├── StorageError         (also ValueError)    a stored description cannot be read
     │   └── UnknownVersion                        it was written by a format this release does not know
     ├── BudgetExceeded                            a filter or ledger refused a charge; nothing was spent
+    ├── SourceError          (also ValueError)    the data of a table cannot be read
+    ├── EngineError          (also RuntimeError)  the engine failed; its own words are not repeated
     ├── AuditFailed          (also AssertionError) a mechanism is not what it says it is
     └── MissingExtra         (also ImportError)   an optional dependency is not installed
 
@@ -25,8 +27,10 @@ __all__ = [
     "CertificateError",
     "DiscreetError",
     "DiscreetWarning",
+    "EngineError",
     "InvalidArgument",
     "MissingExtra",
+    "SourceError",
     "StorageError",
     "UnknownVersion",
     "WideBracket",
@@ -124,6 +128,29 @@ class BudgetExceeded(DiscreetError):
 
 def _budget_exceeded(requested: float, remaining: float, unit: str, unbounded: str) -> BudgetExceeded:
     return BudgetExceeded(requested=requested, remaining=remaining, unit=unit, unbounded=unbounded)
+
+
+class SourceError(DiscreetError, ValueError):
+    """The data of a table cannot be read; says which source, why, and what to pass instead."""
+
+    def __init__(self, source: object, why: str, advice: str) -> None:
+        self.source, self.why, self.advice = source, why, advice
+        shown = source if isinstance(source, str) else _shown(source)
+        super().__init__(f"{shown} {why}. {advice}")
+
+    def __reduce__(self) -> tuple[type[SourceError], tuple[object, str, str]]:
+        return type(self), (self.source, self.why, self.advice)
+
+
+class EngineError(DiscreetError, RuntimeError):
+    """The engine failed; `kind` says in which way, and no word of the engine is repeated, since it may show values."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind, self.message = kind, message
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[EngineError], tuple[str, str]]:
+        return type(self), (self.kind, self.message)
 
 
 class AuditFailed(DiscreetError, AssertionError):

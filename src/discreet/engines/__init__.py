@@ -1,0 +1,10 @@
+"""Where row work is done: DuckDB today, behind a protocol; knows nothing of privacy."""
+
+from __future__ import annotations
+
+from discreet.engines.duckdb import DuckDBEngine, DuckDBSession
+from discreet.engines.engine import Engine, Session
+from discreet.engines.integers import exact_integers
+from discreet.engines.sandbox import Sandbox
+
+__all__ = ["DuckDBEngine", "DuckDBSession", "Engine", "Sandbox", "Session", "exact_integers"]

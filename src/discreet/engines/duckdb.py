@@ -1,0 +1,318 @@
+"""DuckDB in this process: sources become relations, and SQL over them becomes Arrow tables and arrays."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.arguments import count
+from discreet.engines.failures import guarded
+from discreet.engines.files import csv_rows, distinct_names, files_of, parquet_rows
+from discreet.engines.frames import frame_of
+from discreet.engines.integers import array_of
+from discreet.engines.names import literal, plain_type, quoted
+from discreet.errors import EngineError, InvalidArgument, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Self
+
+    import duckdb
+    import numpy as np
+    import pyarrow as pa
+
+__all__ = ["DuckDBEngine", "DuckDBSession"]
+
+# Nothing is fetched, loaded or found by name from outside, and no result depends on where or when it runs.
+_CONFIGURATION = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+    "python_enable_replacements": False,
+}
+_ENUM = "ENUM("
+
+
+class DuckDBSession:
+    """A cursor with the tables of its engine; temporary tables live as long as it does. For one thread at a time."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, *, frames: Mapping[str, tuple[Any, str]]) -> None:
+        self._cursor = cursor
+        for name, (frame, projection) in frames.items():
+            _scan_frame(cursor, name, frame=frame, projection=projection)
+
+    def execute(self, sql: str) -> None:
+        """Run a statement that returns nothing, such as CREATE TEMP TABLE."""
+        guarded(lambda: self._cursor.execute(sql))
+
+    def table(self, sql: str) -> pa.Table:
+        """The rows of a SELECT as an Arrow table; HUGEINT comes as decimal128(38, 0), exactly."""
+        return guarded(lambda: self._cursor.sql(sql).to_arrow_table())
+
+    def numpy(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The columns of a SELECT as arrays.
+
+        Integers of any width are exact: int64, or Python ints in an object array where one does not fit. A column with
+        NULL is an object array with None.
+        """
+        table = self.table(sql)
+        if len(set(table.column_names)) < table.num_columns:
+            raise InvalidArgument("sql", sql, "give every column of the result a name of its own")
+        return {name: array_of(column) for name, column in zip(table.column_names, table.columns, strict=True)}
+
+    def interrupt(self) -> None:
+        """Stop what the session is doing, from another thread; it raises `EngineError` there."""
+        self._cursor.interrupt()
+
+    def close(self) -> None:
+        """End the session and drop its temporary tables."""
+        self._cursor.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class DuckDBEngine:
+    """An in-memory DuckDB that reads the registered sources and nothing else.
+
+    Register sources first; the first session seals the engine: from then on it can open no other file, load nothing and
+    change none of its settings. Every thread takes a session of its own. Intermediate results that do not fit
+    `memory_limit` ("4GB", say) go to a directory that only this user can read and that is removed at the end.
+    """
+
+    def __init__(self, *, memory_limit: str | None = None, threads: int | None = None) -> None:
+        import duckdb
+
+        spill = tempfile.mkdtemp(prefix="discreet-")
+        self._finalizer = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
+        configuration: dict[str, Any] = {**_CONFIGURATION, "temp_directory": spill}
+        if memory_limit is not None:
+            configuration["memory_limit"] = memory_limit
+        if threads is not None:
+            configuration["threads"] = count("threads", threads, least=1)
+        try:
+            self._root = duckdb.connect(":memory:", config=configuration)
+        except duckdb.Error:
+            self._finalizer()
+            raise InvalidArgument("memory_limit", memory_limit, "write a size such as '4GB' or '512MB'") from None
+        self._root.execute("SET TimeZone = 'UTC'")
+        self._lock = threading.RLock()
+        self._sealed = False
+        self._names: set[str] = set()
+        self._frames: dict[str, tuple[Any, str]] = {}
+        self._allowed: list[str] = []
+        self._databases: dict[str, str] = {}
+
+    def register(
+        self, name: str, source: object, *, table: str | None = None, types: Mapping[str, str] | None = None
+    ) -> str:
+        """Make a source a relation, and give the name by which SQL reads it, already quoted.
+
+        `source` is the path of Parquet or CSV files (also a pattern, or a directory of Parquet files), that of a DuckDB
+        database together with a `table` of it, or an Arrow table, data set or reader, a pandas or a Polars frame.
+        `types` gives columns other types than they are stored with: values that do not convert become NULL. No row is
+        read, except for the first thousand of a CSV file with columns whose type is not given.
+        """
+        wanted = {column.lower(): plain_type(f"type of {column}", kind) for column, kind in (types or {}).items()}
+        view = quoted(name)
+        with self._lock:
+            if self._sealed:
+                raise InvalidArgument("name", name, "the engine is sealed: register all sources before the first query")
+            if name.lower() in self._names:
+                raise InvalidArgument("name", name, "there is a table of this name; names differ by more than case")
+            frame = frame_of(source)
+            if frame is not None:
+                relation = self._register_frame(name, frame, wanted=wanted)
+            elif isinstance(source, str | os.PathLike):
+                rows, wanted = self._rows_of_files(source, table=table, wanted=wanted)
+                projection = self._projection(name, rows, wanted=wanted)
+                self._run(f"CREATE VIEW main.{view} AS SELECT {projection} FROM {rows}")
+                relation = f"main.{view}"
+            else:
+                raise SourceError(
+                    f"a {type(source).__name__}",
+                    "is nothing that can be read as a table",
+                    "Pass a path, a pattern, an Arrow table or data set, a pandas or a Polars frame.",
+                )
+            self._names.add(name.lower())
+        return relation
+
+    def schema(self, relation: str) -> list[tuple[str, str]]:
+        """Names and DuckDB types of the columns of a relation, without touching rows."""
+        with self._lock:
+            return [(row[0], row[1]) for row in self._run(f"DESCRIBE SELECT * FROM {relation}")]
+
+    def tables(self, database: str | os.PathLike[str]) -> list[str]:
+        """The tables of a DuckDB database, as "name", or "schema.name" outside of the schema main."""
+        with self._lock:
+            alias = self._attached(files_of(database).paths[0])
+            return [table if schema == "main" else f"{schema}.{table}" for schema, table in self._stored(alias)]
+
+    def seal(self) -> None:
+        """End registration: no other file can be opened and no setting changed from here on."""
+        with self._lock:
+            if not self._sealed:
+                self._run("SET preserve_insertion_order = false")
+                self._run(f"SET allowed_paths = [{', '.join(literal(path) for path in self._allowed)}]")
+                self._run("SET enable_external_access = false")
+                self._run("SET lock_configuration = true")
+                self._sealed = True
+
+    def session(self) -> DuckDBSession:
+        """A new session with its own temporary tables; the first one seals the engine."""
+        with self._lock:
+            self.seal()
+            return DuckDBSession(guarded(self._root.cursor), frames=self._frames)
+
+    def execute(self, sql: str) -> None:
+        """Run a statement in a session of its own."""
+        with self.session() as session:
+            session.execute(sql)
+
+    def table(self, sql: str) -> pa.Table:
+        """The rows of a SELECT as an Arrow table, in a session of its own."""
+        with self.session() as session:
+            return session.table(sql)
+
+    def numpy(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The columns of a SELECT as arrays, in a session of its own; see `DuckDBSession.numpy`."""
+        with self.session() as session:
+            return session.numpy(sql)
+
+    def close(self) -> None:
+        """Let go of all sources and remove what was spilled to disk."""
+        with self._lock:
+            self._root.close()
+            self._frames = {}
+            self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _run(self, sql: str) -> list[tuple[Any, ...]]:
+        return guarded(lambda: self._root.execute(sql).fetchall())
+
+    def _register_frame(self, name: str, frame: Any, *, wanted: Mapping[str, str]) -> str:
+        distinct_names(f"table '{name}'", frame.schema.names)
+        stored = f"{name} (stored)"
+        _scan_frame(self._root, stored, frame=frame, projection="")
+        projection = self._projection(name, f"temp.main.{quoted(stored)}", wanted=wanted)
+        guarded(lambda: self._root.unregister(stored))
+        self._frames[name] = (frame, projection)
+        _scan_frame(self._root, name, frame=frame, projection=projection)
+        return f"temp.main.{quoted(name)}"
+
+    def _rows_of_files(
+        self, source: str | os.PathLike[str], *, table: str | None, wanted: dict[str, str]
+    ) -> tuple[str, dict[str, str]]:
+        """SQL of a scan, and the types to cast to."""
+        files = files_of(source)
+        if (files.kind == "database") != (table is not None):
+            raise SourceError(
+                os.fspath(source),
+                "is a database" if files.kind == "database" else "is not a database",
+                "Say which table of it to read." if files.kind == "database" else "Leave out `table`.",
+            )
+        try:
+            if table is not None:
+                return self._stored_table(files.paths[0], table), wanted
+            self._allowed.extend(files.paths)
+            if files.kind == "csv":
+                return csv_rows(files.paths, types=wanted, run=self._run)
+            return parquet_rows(files.paths, self._run), wanted
+        except EngineError:
+            reason = f"cannot be read as {files.kind.capitalize() if files.kind != 'csv' else 'CSV'}"
+        raise SourceError(os.fspath(source), reason, "See that the file is whole and that this user may read it.")
+
+    def _attached(self, path: str) -> str:
+        resolved = str(Path(path).resolve())
+        if resolved not in self._databases:
+            alias = f"source_{len(self._databases)}"
+            try:
+                self._run(f"ATTACH {literal(resolved)} AS {quoted(alias)} (TYPE duckdb, READ_ONLY)")
+            except EngineError:
+                pass
+            else:
+                self._databases[resolved] = alias
+                return alias
+            raise SourceError(
+                path,
+                "cannot be opened as a DuckDB database",
+                "See that it is one, that this user may read it, and that no other process has it open for writing.",
+            )
+        return self._databases[resolved]
+
+    def _stored(self, alias: str) -> list[tuple[str, str]]:
+        return [
+            (schema, table)
+            for schema, table in self._run(
+                f"SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = {literal(alias)} "
+                "AND NOT internal ORDER BY schema_name, table_name"
+            )
+        ]
+
+    def _stored_table(self, path: str, table: str) -> str:
+        """The table of a database; a view is refused, for a row of it may be made of many rows of a table."""
+        alias = self._attached(path)
+        stored = self._stored(alias)
+        found = [pair for pair in stored if table.lower() in (pair[1].lower(), f"{pair[0]}.{pair[1]}".lower())]
+        if len(found) != 1:
+            views = self._run(f"SELECT view_name FROM duckdb_views() WHERE database_name = {literal(alias)}")
+            if any(table.lower() == view.lower() for (view,) in views):
+                why = f"has '{table}' as a view, whose rows may be about many units each"
+                advice = "Name a table, or store the view's rows as one."
+            else:
+                why = f"has {'no' if not found else 'more than one'} table '{table}'"
+                names = ", ".join(name if schema == "main" else f"{schema}.{name}" for schema, name in stored)
+                advice = f"It has: {names or 'no tables'}."
+            raise SourceError(path, why, advice)
+        [(schema, name)] = found
+        return f"{quoted(alias)}.{quoted(schema)}.{quoted(name)}"
+
+    def _projection(self, name: str, rows: str, *, wanted: Mapping[str, str]) -> str:
+        """The columns of the relation: as stored, or cast where another type is wanted.
+
+        The labels of an ENUM are values (those of a categorical column are taken from its rows), so such columns are
+        texts here.
+        """
+        columns = [(row[0], row[1]) for row in self._run(f"DESCRIBE SELECT * FROM {rows}")]
+        known = {column.lower() for column, _ in columns}
+        for column in wanted:
+            if column not in known:
+                raise SourceError(
+                    f"table '{name}'", f"has no column '{column}'", f"It has: {', '.join(c for c, _ in columns)}."
+                )
+        parts = []
+        for column, kind in columns:
+            target = wanted.get(column.lower(), "VARCHAR" if kind.startswith(_ENUM) else kind)
+            same = target == kind
+            parts.append(quoted(column) if same else f"TRY_CAST({quoted(column)} AS {target}) AS {quoted(column)}")
+        return ", ".join(parts)
+
+
+def _scan_frame(cursor: duckdb.DuckDBPyConnection, name: str, *, frame: Any, projection: str) -> None:
+    """Let a cursor see a table in memory: registered as it is, or behind a view that casts some of its columns."""
+    if "TRY_CAST" not in projection:
+        guarded(lambda: cursor.register(name, frame))
+        return
+    stored = f"{name} (stored)"
+    guarded(lambda: cursor.register(stored, frame))
+    view = f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS SELECT {projection} FROM temp.main.{quoted(stored)}"
+    guarded(lambda: cursor.execute(view))

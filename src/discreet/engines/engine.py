@@ -1,0 +1,57 @@
+"""What an engine must do, so that PostgreSQL and Spark can follow DuckDB."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Self
+
+    import numpy as np
+    import pyarrow as pa
+
+__all__ = ["Engine", "Session"]
+
+
+@runtime_checkable
+class Session(Protocol):
+    """One line of work: temporary tables made in a session are seen by it alone and end with it."""
+
+    def execute(self, sql: str) -> None:
+        """Run a statement that returns nothing, such as CREATE TEMP TABLE."""
+
+    def table(self, sql: str) -> pa.Table:
+        """The rows of a SELECT as an Arrow table."""
+
+    def numpy(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The columns of a SELECT as arrays; 128-bit integers stay exact."""
+
+    def interrupt(self) -> None:
+        """Stop what the session is doing, from another thread; it raises `EngineError` there."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Holds the sources of tables and runs SQL over them; its errors are `EngineError` and show no value."""
+
+    def register(
+        self, name: str, source: object, *, table: str | None = None, types: Mapping[str, str] | None = None
+    ) -> str:
+        """Make a source a relation and give the quoted name by which SQL reads it; no value is read but where said."""
+
+    def schema(self, relation: str) -> list[tuple[str, str]]:
+        """Names and types of the columns of a relation, without touching rows."""
+
+    def session(self) -> Session:
+        """A new session; the first one ends registration."""
+
+    def close(self) -> None:
+        """Let go of everything."""

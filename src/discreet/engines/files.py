@@ -1,0 +1,206 @@
+"""Tables in files: which files a path means, and the SQL that reads them without an error that depends on a value."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.engines.names import literal, quoted
+from discreet.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["Files", "csv_header", "csv_rows", "distinct_names", "files_of", "parquet_rows"]
+
+_KINDS = {
+    "parquet": (".parquet", ".parq", ".pq"),
+    "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
+    "database": (".duckdb", ".ddb", ".db"),
+}
+_KNOWN = ", ".join(suffix for suffixes in _KINDS.values() for suffix in suffixes)
+_DELIMITERS = ",;\t|"
+_SAMPLE = 1000
+_SHARE = 0.9
+_GUESSES = {
+    "BIGINT": "regexp_full_match({0}, '[+-]?[0-9]{{1,18}}')",
+    "DOUBLE": "TRY_CAST({0} AS DOUBLE) IS NOT NULL",
+    "DATE": "regexp_full_match({0}, '[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}')",
+    "TIMESTAMP": "TRY_CAST({0} AS TIMESTAMP) IS NOT NULL",
+    "BOOLEAN": "lower({0}) IN ('true', 'false')",
+}
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of one kind ("parquet", "csv" or "database"), each by its whole path, in the order of their names."""
+
+    kind: str
+    paths: tuple[str, ...]
+
+
+def files_of(source: str | os.PathLike[str]) -> Files:
+    """The files that a path, a directory of Parquet files or a pattern with `*`, `**`, `?`, `[...]` means.
+
+    The list is taken once: files that appear later are not part of the data until it is opened again.
+    """
+    text = os.fsdecode(source)
+    if not text or "\0" in text:
+        raise SourceError(source, "is not a path", "Pass the path of a file or a pattern such as 'visits/*.parquet'.")
+    if "://" in text:
+        raise SourceError(
+            text, "is not on this machine", "Copy it here, or open it with pyarrow.dataset and pass the data set."
+        )
+    path = Path(text).expanduser()
+    if path.is_dir():
+        found = sorted(str(file) for file in path.glob("**/*.parquet") if file.is_file())
+        if not found:
+            raise SourceError(text, "is a directory without Parquet files", "Name files, as in 'visits/*.csv'.")
+    elif path.is_file():
+        found = [str(path)]
+    else:
+        found = sorted(file for file in glob.glob(str(path), recursive=True) if Path(file).is_file())  # noqa: PTH207
+        if not found:
+            raise SourceError(
+                text, "does not exist" + _nearby(path), "Pass the path of a file, or a pattern that fits."
+            )
+    kinds = {_kind(file) for file in found}
+    if len(kinds) > 1:
+        raise SourceError(text, "means files of several kinds", "Name those of one kind, as in 'visits/*.parquet'.")
+    kind = kinds.pop()
+    if kind == "database" and len(found) > 1:
+        raise SourceError(text, "means several databases", "Name one; every table of a policy can have its own.")
+    return Files(kind, tuple(str(Path(file).absolute()) for file in found))
+
+
+def _kind(file: str) -> str:
+    for kind, suffixes in _KINDS.items():
+        if file.lower().endswith(suffixes):
+            return kind
+    raise SourceError(file, "is of a kind that cannot be read", f"Known are files that end in {_KNOWN}.")
+
+
+def _nearby(path: Path) -> str:
+    import difflib
+
+    if glob.has_magic(str(path)) or not path.parent.is_dir():
+        return ""
+    close = difflib.get_close_matches(path.name, [file.name for file in path.parent.iterdir()], n=1)
+    return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def parquet_rows(paths: Sequence[str], run: Callable[[str], list[tuple[Any, ...]]]) -> str:
+    """SQL that scans the files; files whose columns differ are refused.
+
+    DuckDB would cast the values of the later files to the types of the first, and fail where one does not fit.
+    """
+    listed = _listed(paths)
+    schemas: dict[str, list[tuple[Any, ...]]] = {}
+    for file, *rest in run(
+        f"SELECT file_name, name, type, converted_type, logical_type, num_children FROM parquet_schema({listed})"
+    ):
+        schemas.setdefault(file, []).append(tuple(rest))
+    different = {tuple(schema[1:]): file for file, schema in reversed(schemas.items())}
+    if len(different) > 1:
+        described = {
+            file: [row[:2] for row in run(f"DESCRIBE SELECT * FROM read_parquet({_listed([file])})")]
+            for file in different.values()
+        }
+        first = described[paths[0]]
+        for file, columns in described.items():
+            if columns != first:
+                raise SourceError(
+                    file, f"has other columns or types than {Path(paths[0]).name}", "Write all files with one schema."
+                )
+    distinct_names(paths[0], _top_level(schemas[paths[0]]))
+    return f"read_parquet({listed})"
+
+
+def _top_level(schema: list[tuple[Any, ...]]) -> list[str]:
+    """Names of the children of the root, from the schema's elements in the order of a walk."""
+    names, inside = [], 0
+    for name, *_, children in schema[1:]:
+        if inside:
+            inside -= 1
+        else:
+            names.append(str(name))
+        inside += children or 0
+    return names
+
+
+def csv_header(paths: Sequence[str]) -> tuple[str, list[str]]:
+    """The delimiter and the names of the columns, from the first line alone; all files must have the same."""
+    first = ""
+    for path in paths:
+        line = _first_line(path)
+        if not line.strip():
+            raise SourceError(path, "is empty", "A CSV file starts with a line of column names.")
+        if first and line != first:
+            raise SourceError(path, f"has another header than {Path(paths[0]).name}", "Write one header in all files.")
+        first = line
+    delimiter = max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark))))
+    names = next(csv.reader([first], delimiter=delimiter))
+    if not all(name.strip() for name in names):
+        raise SourceError(paths[0], "has a column without a name", "Give every column of the header a name.")
+    distinct_names(paths[0], names)
+    return delimiter, names
+
+
+def _first_line(path: str) -> str:
+    try:
+        with gzip.open(path) if path.lower().endswith(".gz") else Path(path).open("rb") as file:
+            return file.readline(1 << 20).decode("utf-8-sig").replace("\r", "\n").split("\n", 1)[0]
+    except (OSError, UnicodeError, EOFError) as error:
+        why = "is not in UTF-8" if isinstance(error, UnicodeError) else "cannot be read"
+    raise SourceError(path, why, "See that it is a text file in UTF-8 that this user may read.")
+
+
+def csv_rows(
+    paths: Sequence[str], *, types: Mapping[str, str], run: Callable[[str], list[tuple[Any, ...]]]
+) -> tuple[str, dict[str, str]]:
+    """SQL that scans the files with every cell as text, and a type for each column.
+
+    Types come from `types` (by lower-case name); the others are guessed from the first thousand rows, once: a type that
+    nine cells of ten fit. Lines that cannot be split into cells, or are not UTF-8, are left out.
+    """
+    delimiter, names = csv_header(paths)
+    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
+    options = (
+        f"auto_detect=false, delim={literal(delimiter)}, quote='\"', escape='\"', header=true, "
+        f"columns={{{columns}}}, ignore_errors=true, strict_mode=false"
+    )
+    undeclared = [name for name in names if name.lower() not in types]
+    guessed = {}
+    if undeclared:
+        sample = f"read_csv({_listed(paths[:1])}, {options})"
+        parts = ["COUNT({0})", *(f"COUNT_IF({guess})" for guess in _GUESSES.values())]
+        counts = ", ".join(part.format(quoted(name)) for name in undeclared for part in parts)
+        [row] = run(f"SELECT {counts} FROM (SELECT * FROM {sample} LIMIT {_SAMPLE})")
+        width = len(parts)
+        for position, name in enumerate(undeclared):
+            filled, *fitting = row[position * width : (position + 1) * width]
+            fits = (kind for kind, number in zip(_GUESSES, fitting, strict=True) if number >= _SHARE * filled)
+            guessed[name.lower()] = next(fits, "VARCHAR") if filled else "VARCHAR"
+    # DuckDB moves a TRY_CAST of a bare column into the scan, where a cell that does not convert costs the whole line; a
+    # function around the column keeps it outside. Empty cells are NULL already, so NULLIF changes nothing else.
+    cells = ", ".join(f"NULLIF({quoted(name)}, '') AS {quoted(name)}" for name in names)
+    return f"(SELECT {cells} FROM read_csv({_listed(paths)}, {options}))", {**guessed, **types}
+
+
+def distinct_names(source: str, names: Sequence[str]) -> None:
+    """Refuse columns whose names SQL cannot tell apart; DuckDB would rename the second one."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen:
+            why = f"has the columns '{seen[name.lower()]}' and '{name}', which SQL cannot tell apart"
+            raise SourceError(source, why, "Rename one of them.")
+        seen[name.lower()] = name
+
+
+def _listed(paths: Sequence[str]) -> str:
+    return f"[{', '.join(literal(path) for path in paths)}]"

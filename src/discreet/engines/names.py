@@ -1,0 +1,55 @@
+"""Names and texts as they are written in SQL."""
+
+from __future__ import annotations
+
+import re
+
+from discreet.errors import InvalidArgument
+
+__all__ = ["literal", "plain_type", "quoted"]
+
+_SIMPLE = (
+    r"BOOL(?:EAN)?|U?TINYINT|U?SMALLINT|U?INT(?:EGER)?|U?BIGINT|U?HUGEINT|INT[1248]|FLOAT|REAL|FLOAT[48]|DOUBLE"
+    r"|DOUBLE PRECISION|VARCHAR|TEXT|STRING|CHAR|DATE|TIME|TIMESTAMP|DATETIME|TIMESTAMPTZ|TIMESTAMP WITH TIME ZONE"
+    r"|TIMESTAMP_(?:S|MS|NS)|UUID|INTERVAL|BLOB"
+)
+_TYPE = re.compile(rf"(?:{_SIMPLE}|(?:DECIMAL|NUMERIC)(?:\(\d{{1,2}}(?:, ?\d{{1,2}})?\))?|VARCHAR\(\d{{1,9}}\))")
+
+
+def quoted(name: str) -> str:
+    """The name as SQL reads it, whatever it contains.
+
+    >>> quoted('a "b" c')
+    '"a ""b"" c"'
+    """
+    if not name or "\0" in name:
+        raise InvalidArgument("name", name, "a name in SQL has at least one character and no NUL character")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """The text as a SQL string.
+
+    >>> literal("it's")
+    "'it''s'"
+    """
+    if "\0" in text:
+        raise InvalidArgument("text", text, "a text in SQL has no NUL character")
+    return "'" + text.replace("'", "''") + "'"
+
+
+def plain_type(argument: str, text: str) -> str:
+    """The name of a type of single values, in capitals: numbers, texts, truth values, dates and times.
+
+    >>> plain_type("type", "decimal(10,2)")
+    'DECIMAL(10,2)'
+    """
+    name = " ".join(text.upper().split())
+    if not _TYPE.fullmatch(name):
+        raise InvalidArgument(
+            argument,
+            text,
+            "write a DuckDB type of single values, such as BIGINT, DOUBLE, DECIMAL(18,2), VARCHAR, BOOLEAN, DATE, "
+            "TIMESTAMP or UUID",
+        )
+    return name

@@ -1,0 +1,71 @@
+"""A place for SQL over answers alone: it has the given tables and no way to anything else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from discreet.engines.failures import guarded
+from discreet.engines.names import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Self
+
+    import pyarrow as pa
+
+__all__ = ["Sandbox"]
+
+
+class Sandbox:
+    """An in-memory DuckDB without files, network, extensions or settings, apart from any engine.
+
+    What runs here cannot reach the data: post-processing of a private answer is safe by construction. Results keep the
+    order that ORDER BY gives, and otherwise that of the tables.
+
+    >>> import pyarrow
+    >>> noisy = pyarrow.table({"k0": ["a", "b"], "a0": [3, 5]})
+    >>> Sandbox().run("SELECT k0 FROM noisy_0 WHERE a0 > 4", {"noisy_0": noisy}).to_pylist()
+    [{'k0': 'b'}]
+    """
+
+    def __init__(self) -> None:
+        import duckdb
+
+        self._root = duckdb.connect(
+            ":memory:",
+            config={
+                "threads": 1,
+                "enable_external_access": False,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+                "allow_persistent_secrets": False,
+                "python_enable_replacements": False,
+                "temp_directory": "",
+            },
+        )
+        self._root.execute("SET TimeZone = 'UTC'")
+        self._root.execute("SET lock_configuration = true")
+
+    def run(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """The rows of a SELECT over the tables, as an Arrow table; nothing is kept from one call to the next."""
+        cursor = guarded(self._root.cursor)
+        try:
+            for name, table in tables.items():
+                quoted(name)  # refuses what is no name
+                guarded(lambda name=name, table=table: cursor.register(name, table))  # type: ignore[misc]
+            return guarded(lambda: cursor.sql(sql).to_arrow_table())
+        finally:
+            cursor.close()
+
+    def close(self) -> None:
+        """Let go of the sandbox."""
+        self._root.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

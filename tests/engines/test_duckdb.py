@@ -1,0 +1,642 @@
+"""The DuckDB engine: what can be opened, what comes out exactly, and what cannot be done with it."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pytest
+
+from discreet.engines import DuckDBEngine, Engine, Session
+from discreet.errors import EngineError, InvalidArgument, SourceError
+from engines.sources import VISITS, csv, database, parquet, visits
+
+
+@pytest.fixture
+def engine() -> Iterator[DuckDBEngine]:
+    with DuckDBEngine(threads=2) as opened:
+        yield opened
+
+
+def rows(engine: DuckDBEngine, relation: str) -> list[tuple[object, ...]]:
+    return sorted((tuple(row.values()) for row in engine.table(f"SELECT * FROM {relation}").to_pylist()), key=repr)
+
+
+EXPECTED = sorted(zip(*VISITS.values(), strict=True), key=repr)
+
+
+def test_the_engine_and_its_sessions_follow_the_protocols(engine: DuckDBEngine) -> None:
+    assert isinstance(engine, Engine)
+    with engine.session() as session:
+        assert isinstance(session, Session)
+
+
+# Sources
+
+
+def frames() -> dict[str, object]:
+    table = visits()
+    return {
+        "arrow table": table,
+        "arrow batch": table.to_batches()[0],
+        "arrow reader": pa.RecordBatchReader.from_batches(table.schema, table.to_batches()),
+        "arrow data set": pads.dataset(table),
+        "polars": pl.DataFrame(VISITS),
+        "polars lazy": pl.DataFrame(VISITS).lazy(),
+        "pandas": pd.DataFrame(VISITS).astype({"user_id": "Int64"}),
+    }
+
+
+@pytest.mark.parametrize("kind", frames())
+def test_a_table_in_memory_is_read_as_it_is(engine: DuckDBEngine, kind: str) -> None:
+    relation = engine.register("visits", frames()[kind])
+    assert engine.schema(relation) == [("user_id", "BIGINT"), ("city", "VARCHAR"), ("spend", "DOUBLE")]
+    assert rows(engine, relation) == EXPECTED
+    assert rows(engine, relation) == EXPECTED  # a second time: nothing was used up
+
+
+def test_parquet_is_read_by_path_pattern_and_directory(engine: DuckDBEngine, tmp_path: Path) -> None:
+    table = visits()
+    parquet(tmp_path / "a.parquet", table.slice(0, 2))
+    parquet(tmp_path / "b.parquet", table.slice(2))
+    both = [
+        engine.register("pattern", str(tmp_path / "*.parquet")),
+        engine.register("directory", tmp_path),
+        engine.register("brackets", str(tmp_path / "[ab].parquet")),
+    ]
+    single = engine.register("single", tmp_path / "a.parquet")
+    for relation in both:
+        assert rows(engine, relation) == EXPECTED
+    assert engine.table(f"SELECT COUNT(*) AS n FROM {single}").to_pylist() == [{"n": 2}]
+
+
+def test_a_path_with_the_signs_of_patterns_is_first_of_all_a_path(engine: DuckDBEngine, tmp_path: Path) -> None:
+    path = parquet(tmp_path / "what's [new]?.parquet")
+    assert rows(engine, engine.register("visits", path)) == EXPECTED
+
+
+def test_a_relative_path_stays_the_same_file_when_the_process_moves(
+    engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parquet(tmp_path / "v.parquet")
+    monkeypatch.chdir(tmp_path)
+    relation = engine.register("visits", "v.parquet")
+    monkeypatch.chdir("/")
+    assert rows(engine, relation) == EXPECTED
+
+
+def test_parquet_files_with_different_types_are_refused_before_any_value_is_cast(
+    engine: DuckDBEngine, tmp_path: Path
+) -> None:
+    parquet(tmp_path / "a.parquet", pa.table({"x": [1]}))
+    parquet(tmp_path / "b.parquet", pa.table({"x": ["secret"]}))
+    with pytest.raises(SourceError, match=r"b\.parquet has other columns or types than a\.parquet") as caught:
+        engine.register("t", str(tmp_path / "*.parquet"))
+    assert "secret" not in str(caught.value)
+
+
+def test_a_table_of_a_database_is_read_and_not_written(engine: DuckDBEngine, tmp_path: Path) -> None:
+    path = database(
+        tmp_path / "shop.duckdb",
+        'CREATE TABLE "Select" AS SELECT i AS "user id", i % 3 AS "from" FROM range(300000) t(i)',
+        "CREATE SCHEMA old",
+        "CREATE TABLE old.people (id INTEGER)",
+        'CREATE VIEW totals AS SELECT COUNT(*) AS n FROM "Select"',
+    )
+    assert engine.tables(path) == ["Select", "old.people"]
+    relation = engine.register("Select", path, table="select")
+    people = engine.register("people", path, table="old.people")
+    assert engine.schema(people) == [("id", "INTEGER")]
+    assert engine.schema(relation) == [("user id", "BIGINT"), ("from", "BIGINT")]
+    assert engine.table(f'SELECT SUM("user id")::BIGINT AS s FROM {relation}')["s"].to_pylist() == [44999850000]
+    with pytest.raises(EngineError):
+        engine.execute("CREATE TABLE source_0.main.other (a INTEGER)")
+
+
+def test_a_view_of_a_database_is_refused_since_its_rows_may_be_about_many(engine: DuckDBEngine, tmp_path: Path) -> None:
+    path = database(
+        tmp_path / "a.db", "CREATE TABLE t AS SELECT 1 AS a", "CREATE VIEW v AS SELECT SUM(a) OVER () FROM t"
+    )
+    with pytest.raises(SourceError, match="'v' as a view"):
+        engine.register("v", path, table="v")
+    with pytest.raises(SourceError, match="no table 'w'\\. It has: t"):
+        engine.register("w", path, table="w")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("vists.parquet", "does not exist (did you mean 'visits.parquet'?)"),
+        ("*.db.csv", "does not exist"),
+        ("nothing/here.parquet", "does not exist"),
+        ("empty", "is a directory without Parquet files"),
+        ("notes.docx", "is of a kind that cannot be read"),
+        ("torn.parquet", "cannot be read as Parquet"),
+        ("zero.parquet", "cannot be read as Parquet"),
+        ("zero.csv", "is empty"),
+        ("latin.csv", "is not in UTF-8"),
+        ("unnamed.csv", "has a column without a name"),
+        ("torn.db", "cannot be opened as a DuckDB database"),
+        ("visits*", "means files of several kinds"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_a_reason(
+    engine: DuckDBEngine, tmp_path: Path, name: str, words: str
+) -> None:
+    parquet(tmp_path / "visits.parquet")
+    (tmp_path / "visits2.tsv").write_text("a\tb\n")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.docx").write_text("hello")
+    (tmp_path / "torn.parquet").write_bytes((tmp_path / "visits.parquet").read_bytes()[:100])
+    (tmp_path / "zero.parquet").touch()
+    (tmp_path / "zero.csv").touch()
+    (tmp_path / "latin.csv").write_bytes("größe,b\n".encode("latin-1"))
+    (tmp_path / "unnamed.csv").write_text("a,,c\n")
+    (tmp_path / "torn.db").write_text("no database")
+    with pytest.raises(SourceError) as caught:
+        engine.register("t", tmp_path / name, table="t" if name == "torn.db" else None)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("source", [None, 5, ["a.parquet"], {"a": [1]}, b"a.parquet"])
+def test_what_is_no_table_is_refused_by_its_type(engine: DuckDBEngine, source: object) -> None:
+    with pytest.raises(SourceError, match=f"a {type(source).__name__} is nothing that can be read as a table"):
+        engine.register("t", source)
+
+
+@pytest.mark.parametrize("source", ["s3://bucket/visits.parquet", "https://example.org/visits.parquet"])
+def test_nothing_is_read_over_a_network(engine: DuckDBEngine, source: str) -> None:
+    with pytest.raises(SourceError, match="not on this machine"):
+        engine.register("t", source)
+
+
+def test_a_database_needs_a_table_and_a_file_takes_none(engine: DuckDBEngine, tmp_path: Path) -> None:
+    path = database(tmp_path / "a.db", "CREATE TABLE t (a INTEGER)")
+    with pytest.raises(SourceError, match="Say which table"):
+        engine.register("t", path)
+    with pytest.raises(SourceError, match="Leave out `table`"):
+        engine.register("t", parquet(tmp_path / "a.parquet"), table="t")
+
+
+# Names and types
+
+
+@pytest.mark.parametrize("name", ["Select", "user id", 'a"b', "größe", "order", "a.b", "🦆", "it's", "a;--"])
+def test_any_name_works_for_a_table_and_a_column(engine: DuckDBEngine, tmp_path: Path, name: str) -> None:
+    table = pa.table({name: [1, 2]})
+    relations = [
+        engine.register(name, table),
+        engine.register(f"{name} 2", parquet(tmp_path / "a.parquet", table)),
+        engine.register(f"{name} 3", parquet(tmp_path / "b.parquet", table), types={name: "VARCHAR"}),
+        engine.register(f"{name} 4", table, types={name: "VARCHAR"}),
+    ]
+    for relation, kind in zip(relations, ["BIGINT", "BIGINT", "VARCHAR", "VARCHAR"], strict=True):
+        assert engine.schema(relation) == [(name, kind)]
+    assert len({repr(rows(engine, relation)) for relation in relations}) == 2
+
+
+@pytest.mark.parametrize("name", ["", "a\0b"])
+def test_a_name_that_sql_cannot_have_is_refused(engine: DuckDBEngine, name: str) -> None:
+    with pytest.raises(InvalidArgument, match="name"):
+        engine.register(name, visits())
+
+
+def test_a_common_table_expression_cannot_stand_in_for_a_relation(engine: DuckDBEngine, tmp_path: Path) -> None:
+    for relation in (engine.register("a", visits()), engine.register("b", parquet(tmp_path / "b.parquet"))):
+        sql = f"WITH a AS (SELECT 0 AS user_id), b AS (SELECT 0 AS user_id) SELECT COUNT(*) AS n FROM {relation}"
+        assert engine.table(sql)["n"].to_pylist() == [4]
+
+
+def test_columns_that_differ_by_case_alone_are_refused_in_every_kind_of_source(
+    engine: DuckDBEngine, tmp_path: Path
+) -> None:
+    table = pa.table({"user_id": [1], "USER_ID": [2], "s": [{"a": 1, "A": 2}]})
+    sources = [
+        table,
+        pd.DataFrame([[1, 2]], columns=["user_id", "USER_ID"]),
+        pd.DataFrame([[1, 2]], columns=["user_id", "user_id"]),
+        pl.DataFrame({"user_id": [1], "USER_ID": [2]}),
+        parquet(tmp_path / "a.parquet", table.select([0, 1])),
+        csv(tmp_path / "a.csv", "user_id,USER_ID\n1,2\n"),
+    ]
+    for source in sources:
+        with pytest.raises(SourceError, match="which SQL cannot tell apart"):
+            engine.register("t", source)
+
+
+def test_nested_fields_may_share_the_names_of_columns(engine: DuckDBEngine, tmp_path: Path) -> None:
+    table = pa.table({"a": [1], "s": [{"a": 1, "b": {"a": 2, "c": [3]}}], "b": [2], "l": [[{"a": 1}]], "c": [1]})
+    relation = engine.register("t", parquet(tmp_path / "a.parquet", table))
+    assert [name for name, _ in engine.schema(relation)] == ["a", "s", "b", "l", "c"]
+
+
+def test_two_tables_cannot_share_a_name(engine: DuckDBEngine) -> None:
+    engine.register("visits", visits())
+    with pytest.raises(InvalidArgument, match="there is a table of this name"):
+        engine.register("Visits", visits())
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "database", "csv"])
+def test_a_declared_type_is_cast_to_and_what_does_not_convert_is_null(
+    engine: DuckDBEngine, tmp_path: Path, kind: str
+) -> None:
+    table = pa.table({"day": ["2024-01-31", "2024-02-31", None, "x"], "n": ["1", "9999999999999999999", "-5", "two"]})
+    sources = {
+        "parquet": lambda: parquet(tmp_path / "a.parquet", table),
+        "arrow": lambda: table,
+        "csv": lambda: csv(tmp_path / "a.csv", "day,n\n2024-01-31,1\n2024-02-31,9999999999999999999\n,-5\nx,two\n"),
+        "database": lambda: database(
+            tmp_path / "a.db",
+            "CREATE TABLE t (day VARCHAR, n VARCHAR)",
+            "INSERT INTO t VALUES ('2024-01-31','1'),('2024-02-31','9999999999999999999'),(NULL,'-5'),('x','two')",
+        ),
+    }
+    name = "t" if kind == "database" else None
+    relation = engine.register("t", sources[kind](), table=name, types={"DAY": "date", "n": "int"})
+    assert engine.schema(relation) == [("day", "DATE"), ("n", "INTEGER")]
+    sql = f"SELECT COUNT(*) AS rows, COUNT(day) AS days, COUNT(n) AS n, SUM(n)::BIGINT AS s FROM {relation}"
+    assert engine.table(sql).to_pylist() == [{"rows": 4, "days": 1, "n": 2, "s": -4}]
+
+
+@pytest.mark.parametrize("kind", ["INT); DROP TABLE x", "ENUM('a')", "STRUCT(a INT)", "INTEGR", "", "INT[]"])
+def test_only_types_of_single_values_can_be_declared(engine: DuckDBEngine, kind: str) -> None:
+    with pytest.raises(InvalidArgument, match="type of city"):
+        engine.register("t", visits(), types={"city": kind})
+
+
+def test_a_declared_column_that_does_not_exist_is_refused(engine: DuckDBEngine) -> None:
+    with pytest.raises(SourceError, match="no column 'town'\\. It has: user_id, city, spend"):
+        engine.register("t", visits(), types={"town": "VARCHAR"})
+
+
+def test_the_labels_of_a_category_are_values_and_no_part_of_the_schema(engine: DuckDBEngine, tmp_path: Path) -> None:
+    labels = ["secret-a", "secret-b"]
+    path = database(
+        tmp_path / "a.db", "CREATE TYPE e AS ENUM ('secret-a')", "CREATE TABLE t AS SELECT 'secret-a'::e AS c"
+    )
+    for position, source in enumerate(
+        [
+            pd.DataFrame({"c": pd.Categorical(labels)}),
+            pl.DataFrame({"c": labels}, schema={"c": pl.Categorical}),
+            pl.DataFrame({"c": labels}, schema={"c": pl.Enum(labels)}),
+            pa.table({"c": pa.array(labels).dictionary_encode()}),
+            path,
+        ]
+    ):
+        relation = engine.register(f"t{position}", source, table="t" if source is path else None)
+        assert engine.schema(relation) == [("c", "VARCHAR")]
+        assert rows_before_sealing(engine, relation) == "secret-a"
+
+
+def rows_before_sealing(engine: DuckDBEngine, relation: str) -> str:
+    return str(engine._run(f"SELECT MIN(c) FROM {relation}")[0][0])
+
+
+def test_a_pandas_column_of_objects_is_text_whatever_its_values_are(engine: DuckDBEngine) -> None:
+    numbers = pd.DataFrame({"a": pd.Series([1, 2], dtype=object)})
+    mixed = pd.DataFrame({"a": pd.Series([1, "x", b"y", None, float("nan"), [1], "\ud800", pd.NaT], dtype=object)})
+    first, second = engine.register("numbers", numbers), engine.register("mixed", mixed)
+    assert engine.schema(first) == engine.schema(second) == [("a", "VARCHAR")]
+    assert rows(engine, first) == [("1",), ("2",)]
+    assert rows(engine, second).count((None,)) == 3
+    assert len(rows(engine, second)) == 8
+
+
+def test_pandas_columns_of_unusual_types_can_be_read(engine: DuckDBEngine) -> None:
+    frame = pd.DataFrame(
+        {
+            "when": pd.to_datetime(["2024-01-01", None]),
+            "zoned": pd.to_datetime(["2024-01-01", "2024-01-02"]).tz_localize("Europe/Berlin"),
+            "flag": pd.array([True, None], dtype="boolean"),
+            "small": np.array([1, 2], dtype=np.uint8),
+            "complex": [1 + 2j, 2],
+            5: [np.inf, np.nan],
+        }
+    )
+    relation = engine.register("t", frame)
+    kinds = dict(engine.schema(relation))
+    assert kinds["zoned"] == "TIMESTAMP WITH TIME ZONE"
+    assert (kinds["flag"], kinds["small"], kinds["5"]) == ("BOOLEAN", "UTINYINT", "DOUBLE")
+    assert kinds["complex"] == "VARCHAR"
+    assert engine.table(f'SELECT COUNT("5") AS n, COUNT("when") AS w FROM {relation}').to_pylist() == [{"n": 1, "w": 1}]
+
+
+# CSV
+
+
+def test_the_types_of_a_csv_are_guessed_so_that_one_bad_cell_changes_nothing(
+    engine: DuckDBEngine, tmp_path: Path
+) -> None:
+    lines = [f"{i},{i / 4},2024-01-{i % 28 + 1:02},2024-01-01 10:00:{i % 60:02},true,c{i}" for i in range(200)]
+    header = "id,amount,day,at,member,city\n"
+    good = engine.register("good", csv(tmp_path / "good.csv", header + "\n".join(lines) + "\n"))
+    lines[7] = "seven,much,someday,sometime,perhaps,5"
+    bad = engine.register("bad", csv(tmp_path / "bad.csv", header + "\n".join(lines) + "\n"))
+    kinds = ["BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "BOOLEAN", "VARCHAR"]
+    assert [kind for _, kind in engine.schema(good)] == [kind for _, kind in engine.schema(bad)] == kinds
+    sql = f"SELECT COUNT(*) AS n, COUNT(id) AS a, COUNT(amount) AS b, COUNT(day) AS c, COUNT(city) AS d FROM {bad}"
+    assert engine.table(sql).to_pylist() == [{"n": 200, "a": 199, "b": 199, "c": 199, "d": 200}]
+
+
+def test_a_bad_cell_far_behind_the_sample_is_null_and_no_error(engine: DuckDBEngine, tmp_path: Path) -> None:
+    text = "id\n" + "".join(f"{i}\n" for i in range(50_000)) + "secret\n"
+    relation = engine.register("t", csv(tmp_path / "a.csv", text))
+    assert engine.table(f"SELECT COUNT(*) AS n, COUNT(id) AS i FROM {relation}").to_pylist() == [
+        {"n": 50_001, "i": 50_000}
+    ]
+
+
+def test_a_cast_in_a_query_never_costs_a_line_of_a_csv(engine: DuckDBEngine, tmp_path: Path) -> None:
+    # DuckDB 2.0 moves TRY_CAST of a bare column into its CSV reader, which then leaves out lines that do not convert.
+    relation = engine.register("t", csv(tmp_path / "a.csv", "a,b\n1,x\ny,2\n3,4\n"), types={"a": "INT", "b": "TEXT"})
+    assert rows(engine, f"(SELECT a, TRY_CAST(b AS INT) AS b FROM {relation})") == [(1, None), (3, 4), (None, 2)]
+    assert len(engine.table(f"SELECT TRY_CAST(b AS INT) AS b FROM {relation}")) == 3
+    assert len(engine.table(f"SELECT a FROM {relation}")) == 3
+    assert len(engine.table(f"SELECT b FROM {relation} WHERE TRY_CAST(b AS INT) IS NULL")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a,b\n1,2\n", [(1, 2)]),
+        ("a;b\r\n1;2\r\n", [(1, 2)]),
+        ("a\tb\n1\t2", [(1, 2)]),
+        ("a|b\n1|2", [(1, 2)]),
+        ("\ufeffa,b\n1,2\n", [(1, 2)]),
+        ("a,b\n1,2\r\n3,4\n", [(1, 2), (3, 4)]),
+        ("a,b\n1\n3,4\n", [(3, 4)]),
+        ("a,b\n", []),
+        ('"a","b"\n"1","2"\n', [(1, 2)]),
+        ("a,b\n1," + "9" * 3_000_000 + "\n3,4\n", [(3, 4)]),
+    ],
+    ids=["plain", "semicolon", "tab", "bar", "mark", "line ends", "short line", "header only", "quotes", "huge"],
+)
+def test_csv_dialects_and_broken_lines_are_read_without_an_error(
+    engine: DuckDBEngine, tmp_path: Path, text: str, expected: list[tuple[int, int]]
+) -> None:
+    relation = engine.register("t", csv(tmp_path / "a.csv", text), types={"a": "BIGINT", "b": "BIGINT"})
+    assert rows(engine, relation) == expected
+
+
+def test_bytes_that_are_no_text_cost_one_line_of_a_csv(engine: DuckDBEngine, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"a,b\n1,\xff\xfe\n3,x\n")
+    assert rows(engine, engine.register("t", tmp_path / "a.csv")) == [(3, "x")]
+
+
+def test_a_compressed_csv_is_read(engine: DuckDBEngine, tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
+        file.write("a,b\n1,2\n")
+    assert rows(engine, engine.register("t", tmp_path / "a.csv.gz")) == [(1, 2)]
+
+
+def test_csv_files_with_different_headers_are_refused(engine: DuckDBEngine, tmp_path: Path) -> None:
+    csv(tmp_path / "a.csv", "a,b\n1,2\n")
+    csv(tmp_path / "b.csv", "b,a\n1,2\n")
+    with pytest.raises(SourceError, match=r"another header than a\.csv"):
+        engine.register("t", str(tmp_path / "*.csv"))
+
+
+# Results
+
+
+def test_integers_of_128_bits_come_out_exactly(engine: DuckDBEngine) -> None:
+    big = 2**63 - 1
+    engine.register("t", pa.table({"x": pa.array([big, big, 7]), "k": ["a", "a", "b"]}))
+    found = engine.numpy("SELECT k, SUM(x) AS s, -SUM(x) AS m, COUNT(*) AS n FROM temp.main.t GROUP BY k ORDER BY k")
+    assert found["s"].tolist() == [2 * big, 7]
+    assert found["m"].tolist() == [-2 * big, -7]
+    assert [type(value) for value in found["s"]] == [int, int]
+    assert found["n"].dtype == np.int64
+    assert found["k"].tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("value", [0, 1, -1, 2**63 - 1, -(2**63), 2**63, -(2**63) - 1, 2**64, 2**126, -(2**126)])
+def test_the_edges_of_the_halves_are_exact(engine: DuckDBEngine, value: int) -> None:
+    found = engine.numpy(f"SELECT ({value})::HUGEINT AS h")["h"]
+    assert found.tolist() == [value]
+    assert (found.dtype == np.int64) == (-(2**63) <= value < 2**63)
+
+
+def test_a_column_with_null_has_none_in_it_and_never_nan(engine: DuckDBEngine) -> None:
+    found = engine.numpy("SELECT * FROM (VALUES (1::HUGEINT, 1.5::DOUBLE, 'a'), (NULL, NULL, NULL)) t(i, x, s)")
+    assert [column.tolist() for column in found.values()] == [[1, None], [1.5, None], ["a", None]]
+    assert isinstance(found["i"][0], int)
+
+
+def test_an_empty_result_has_its_columns(engine: DuckDBEngine) -> None:
+    found = engine.numpy("SELECT 1::HUGEINT AS h, 'a' AS s, 1.5::DOUBLE AS x WHERE false")
+    assert {name: len(column) for name, column in found.items()} == {"h": 0, "s": 0, "x": 0}
+
+
+def test_columns_of_one_name_are_refused_where_one_would_be_lost(engine: DuckDBEngine) -> None:
+    with engine.session() as session, pytest.raises(InvalidArgument, match="a name of its own"):
+        session.numpy("SELECT 1 AS a, 2 AS a")
+
+
+def test_sums_of_integers_do_not_depend_on_threads_or_the_order_of_rows(tmp_path: Path) -> None:
+    generator = np.random.default_rng(7)
+    table = pa.table({"k": generator.integers(0, 50, 200_000), "x": generator.integers(-(2**40), 2**40, 200_000)})
+    shuffled = table.take(generator.permutation(len(table)))
+    parquet(tmp_path / "a.parquet", table)
+    parquet(tmp_path / "b.parquet", shuffled)
+    found = []
+    for threads in (1, 3):
+        for name in ("a", "b"):
+            with DuckDBEngine(threads=threads) as engine:
+                relation = engine.register("t", tmp_path / f"{name}.parquet")
+                found.append(engine.numpy(f"SELECT k, SUM(x) AS s FROM {relation} GROUP BY k ORDER BY k"))
+    for one in found[1:]:
+        assert one["s"].tolist() == found[0]["s"].tolist()
+
+
+# Sessions
+
+
+def test_a_temporary_table_is_seen_by_its_session_alone_and_ends_with_it(engine: DuckDBEngine) -> None:
+    engine.register("visits", visits())
+    with engine.session() as one, engine.session() as other:
+        one.execute("CREATE TEMP TABLE t AS SELECT * FROM temp.main.visits")
+        assert one.table("SELECT COUNT(*) AS n FROM t")["n"].to_pylist() == [4]
+        with pytest.raises(EngineError):
+            other.table("SELECT * FROM t")
+        other.execute("CREATE TEMP TABLE t AS SELECT 1 AS a")
+        assert one.table("SELECT COUNT(*) AS n FROM t")["n"].to_pylist() == [4]
+    with pytest.raises(EngineError):
+        engine.table("SELECT * FROM t")
+
+
+def test_threads_with_their_own_sessions_do_not_meet(engine: DuckDBEngine, tmp_path: Path) -> None:
+    engine.register("frame", visits())
+    engine.register("file", parquet(tmp_path / "a.parquet"))
+    wrong: list[object] = []
+
+    def work(number: int) -> None:
+        for _ in range(10):
+            with engine.session() as session:
+                session.execute(f"CREATE TEMP TABLE mine AS SELECT {number} AS n FROM temp.main.frame, main.file")
+                found = session.numpy("SELECT MIN(n) AS low, MAX(n) AS high, COUNT(*) AS n FROM mine")
+                if [column[0] for column in found.values()] != [number, number, 16]:
+                    wrong.append(found)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_session_can_be_interrupted_from_another_thread(engine: DuckDBEngine) -> None:
+    caught: list[EngineError] = []
+    with engine.session() as session:
+
+        def work() -> None:
+            try:
+                session.table("SELECT SUM(a.range * b.range) FROM range(10000000) a, range(10000000) b")
+            except EngineError as error:
+                caught.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        while thread.is_alive():
+            session.interrupt()
+            thread.join(0.05)
+    assert caught[0].kind == "interrupt"
+
+
+# What cannot be done
+
+
+def test_a_sealed_engine_reads_its_sources_and_nothing_else(engine: DuckDBEngine, tmp_path: Path) -> None:
+    own = parquet(tmp_path / "own.parquet")
+    other = parquet(tmp_path / "other.parquet")
+    text = csv(tmp_path / "text.csv", "a\n1\n")
+    relation = engine.register("visits", own)
+    engine.seal()
+    assert rows(engine, relation) == EXPECTED
+    for sql in (
+        f"SELECT * FROM read_parquet('{other}')",
+        f"SELECT * FROM '{other}'",
+        f"SELECT * FROM read_csv('{text}')",
+        f"SELECT * FROM read_text('{text}')",
+        f"SELECT * FROM glob('{tmp_path}/*')",
+        f"SELECT * FROM parquet_schema('{other}')",
+    ):
+        with pytest.raises(EngineError):
+            engine.table(sql)
+    for sql in (
+        f"COPY (SELECT 1) TO '{tmp_path / 'out.parquet'}'",
+        f"ATTACH '{tmp_path / 'new.db'}'",
+        f"EXPORT DATABASE '{tmp_path / 'all'}'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET threads = 1",
+        "SET enable_external_access = true",
+        "SET allowed_directories = ['/']",
+        "RESET lock_configuration",
+    ):
+        with pytest.raises(EngineError):
+            engine.execute(sql)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other.parquet", "own.parquet", "text.csv"]
+
+
+def test_a_python_variable_is_not_a_table(engine: DuckDBEngine) -> None:
+    secret = visits()
+    assert secret.num_rows == 4
+    with pytest.raises(EngineError):
+        engine.table("SELECT * FROM secret")
+
+
+def test_nothing_can_be_registered_after_the_first_query(engine: DuckDBEngine) -> None:
+    engine.register("a", visits())
+    engine.table("SELECT 1 AS one")
+    with pytest.raises(InvalidArgument, match="register all sources before"):
+        engine.register("b", visits())
+
+
+ATTACKS = [
+    "SELECT CAST(city AS INTEGER) AS x FROM {0}",
+    "SELECT user_id + 9223372036854775807 AS x FROM {0}",
+    "SELECT strptime(city, '%Y') AS x FROM {0}",
+    "SELECT CAST(city AS DATE) AS x FROM {0}",
+    "SELECT error(city) AS x FROM {0}",
+    "SELECT regexp_matches('a', city || '(') AS x FROM {0}",
+    "SELECT (SELECT city FROM {0}) AS x",
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_no_word_of_the_engine_and_no_value_is_in_an_error(engine: DuckDBEngine, attack: str) -> None:
+    table = pa.table({"user_id": [9], "city": ["Secretville"]})
+    relation = engine.register("t", pa.concat_tables([table, table]))
+    with pytest.raises(EngineError) as caught:
+        engine.table(attack.format(relation))
+    assert caught.value.kind == "failed"
+    error: BaseException = caught.value
+    assert "Secretville" not in f"{error} {error!r} {vars(error)}"
+    assert error.__cause__ is None
+    assert error.__context__ is None
+
+
+def test_the_owner_can_ask_to_see_the_words_of_the_engine(
+    engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISCREET_SHOW_ENGINE_ERRORS", "1")
+    with pytest.raises(EngineError) as caught:
+        engine.table("SELECT CAST('Secretville' || range AS INTEGER) FROM range(3)")
+    assert isinstance(caught.value.__cause__, duckdb.Error)
+    assert "Secretville" not in str(caught.value)
+
+
+def test_a_file_that_went_away_is_an_error_without_a_value(engine: DuckDBEngine, tmp_path: Path) -> None:
+    relation = engine.register("t", parquet(tmp_path / "a.parquet"))
+    (tmp_path / "a.parquet").unlink()
+    with pytest.raises(EngineError) as caught:
+        engine.table(f"SELECT * FROM {relation}")
+    assert caught.value.kind == "files"
+
+
+def test_too_little_memory_is_said_and_what_is_spilled_is_removed(tmp_path: Path) -> None:
+    engine = DuckDBEngine(memory_limit="20MB", threads=1)
+    spill = Path(engine._root.execute("SELECT current_setting('temp_directory')").fetchall()[0][0])
+    assert spill.stat().st_mode & 0o077 == 0
+    with pytest.raises(EngineError) as caught:
+        engine.table("SELECT LENGTH(STRING_AGG(repeat('x', 1000), '')) AS n FROM range(1000000)")
+    assert caught.value.kind == "memory"
+    engine.close()
+    assert not spill.exists()
+
+
+@pytest.mark.parametrize(("option", "value"), [("memory_limit", "lots"), ("threads", 0), ("threads", "two")])
+def test_an_impossible_setting_is_refused_by_name(option: str, value: object) -> None:
+    with pytest.raises(InvalidArgument, match=option):
+        DuckDBEngine(**{option: value})  # type: ignore[arg-type]
+
+
+def test_a_closed_engine_says_so_as_an_engine_error(engine: DuckDBEngine) -> None:
+    engine.close()
+    with pytest.raises(EngineError):
+        engine.table("SELECT 1 AS a")
+
+
+def test_reading_a_table_loads_neither_pandas_nor_polars(tmp_path: Path) -> None:
+    path = parquet(tmp_path / "a.parquet")
+    code = (
+        "import sys\n"
+        "from discreet.engines import DuckDBEngine\n"
+        f"engine = DuckDBEngine(); relation = engine.register('t', {str(path)!r})\n"
+        "engine.numpy(f'SELECT * FROM {relation}')\n"
+        "print([name for name in ('pandas', 'polars') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,67 @@
+"""Integers out of Arrow columns: nothing is rounded."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis.strategies import integers, lists
+
+from discreet.engines import exact_integers
+from discreet.engines.integers import array_of
+from discreet.errors import InvalidArgument
+
+WIDE = 10**38 - 1
+NOON = dt.datetime(2024, 1, 31, 12, tzinfo=dt.UTC)
+
+
+@given(lists(integers(-WIDE, WIDE)), integers(0, 3), integers(0, 3))
+def test_every_integer_comes_back_also_from_slices_and_chunks(values: list[int], start: int, cut: int) -> None:
+    column = pa.array([Decimal(value) for value in values], type=pa.decimal128(38, 0))
+    chunked = pa.chunked_array([column[:cut], column[cut:]], type=column.type).slice(start)
+    found = exact_integers(chunked)
+    assert found.tolist() == values[start:]
+    fits = all(-(2**63) <= value < 2**63 for value in values[start:])
+    assert (found.dtype == np.int64) == fits
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64()])
+def test_every_width_of_integers_is_read(kind: pa.DataType) -> None:
+    top = 2 ** (kind.bit_width - (not str(kind).startswith("u"))) - 1
+    assert exact_integers(pa.array([0, 1, top], type=kind)).tolist() == [0, 1, top]
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pa.array([1.5, float("inf")]), [1.5, float("inf")]),
+        (pa.array([1.5, 2.5], type=pa.float32())[1:], [2.5]),
+        (pa.array([True, False, True])[1:], [False, True]),
+        (pa.array(["a", None]), ["a", None]),
+        (pa.array([dt.date(2024, 1, 31)]), [dt.date(2024, 1, 31)]),
+        (pa.array([NOON]), [NOON]),
+        (pa.array([Decimal("1.25")]), [Decimal("1.25")]),
+        (pa.array([[1], [2]]), [[1], [2]]),
+        (pa.array([None, None]), [None, None]),
+        (pa.array([], type=pa.float64()), []),
+        (pa.array([], type=pa.string()), []),
+        (pa.chunked_array([], type=pa.bool_()), []),
+    ],
+)
+def test_other_columns_keep_their_values(column: pa.Array, expected: list[object]) -> None:
+    assert array_of(column).tolist() == expected
+
+
+@pytest.mark.parametrize("column", [pa.array([1.5]), pa.array(["1"]), pa.array([Decimal("1.5")])])
+def test_what_is_no_integer_is_refused(column: pa.Array) -> None:
+    with pytest.raises(InvalidArgument, match="integer columns alone"):
+        exact_integers(column)
+
+
+def test_a_null_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="COALESCE"):
+        exact_integers(pa.array([1, None]))
