@@ -20,6 +20,8 @@ from discreet.errors import (
     DiscreetWarning,
     EngineError,
     InvalidArgument,
+    LedgerCorrupt,
+    LedgerError,
     MissingExtra,
     SourceError,
     StorageError,
@@ -44,6 +46,14 @@ EXAMPLES: list[tuple[Exception, list[str]]] = [
     ),
     (SourceError("visits.csv", "does not exist", "Pass a file."), ["visits.csv does not exist", "Pass a file."]),
     (EngineError("memory", "the engine ran out of memory. Give it more."), ["out of memory", "Give it more"]),
+    (
+        BudgetExceeded(
+            requested=0.5, remaining=0.25, unit="rho", of="analyst 'ada' on 'visits'", until="2026-01-01T00:00:00Z"
+        ),
+        ["analyst 'ada' on 'visits'", "rho = 0.5", "until the period ends at 2026-01-01T00:00:00Z"],
+    ),
+    (LedgerError("a.db", "is locked", "Wait."), ["the ledger a.db is locked. Wait."]),
+    (LedgerCorrupt("a.db", ("entry 3 was edited",)), ["a.db", "- entry 3 was edited", "backup"]),
     (AuditFailed("MyNoise(1)", ("privacy: too likely",)), ["MyNoise(1)", "privacy: too likely", "Do not release"]),
     (MissingExtra("matplotlib", "plots"), ["matplotlib", "pip install 'discreet[plots]'"]),
     (DiscreetWarning("beware"), ["beware"]),
@@ -92,7 +102,15 @@ def test_fields_hold_the_values_that_were_passed() -> None:
         "remaining": 1.0,
         "unit": "rho",
         "unbounded": "",
+        "of": "",
+        "until": "",
     }
+    assert vars(LedgerError("a.db", "is locked", "Wait.")) == {
+        "path": "a.db",
+        "problem": "is locked",
+        "advice": "Wait.",
+    }
+    assert LedgerCorrupt("a.db", ("entry 3 was edited",)).findings == ("entry 3 was edited",)
     assert vars(MissingExtra("torch", "torch")) == {"package": "torch", "extra": "torch"}
 
 

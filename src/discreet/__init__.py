@@ -20,12 +20,15 @@ if TYPE_CHECKING:
         DiscreetWarning,
         EngineError,
         InvalidArgument,
+        LedgerCorrupt,
+        LedgerError,
         MissingExtra,
         SourceError,
         StorageError,
         UnknownVersion,
         WideBracket,
     )
+    from discreet.ledger import Ledger
 
     __version__: str
 
@@ -41,6 +44,9 @@ __all__ = [
     "EngineError",
     "Filter",
     "InvalidArgument",
+    "Ledger",
+    "LedgerCorrupt",
+    "LedgerError",
     "MissingExtra",
     "Odometer",
     "SourceError",
@@ -50,8 +56,11 @@ __all__ = [
     "calibrate",
 ]
 
-_ACCOUNTING = frozenset({"Budget", "Cost", "Filter", "Odometer", "calibrate"})
-_ROOMS = frozenset({"accounting", "audit", "divergence", "engines", "mechanisms", "noise", "plots"})
+_HOMES = {
+    **dict.fromkeys(("Budget", "Cost", "Filter", "Odometer", "calibrate"), "discreet.accounting"),
+    "Ledger": "discreet.ledger",
+}  # all others are errors
+_ROOMS = frozenset({"accounting", "audit", "divergence", "engines", "ledger", "mechanisms", "noise", "plots"})
 
 
 def __getattr__(name: str) -> object:
@@ -60,8 +69,7 @@ def __getattr__(name: str) -> object:
 
         value: object = version("discreet")
     elif name in __all__:
-        room = "discreet.accounting" if name in _ACCOUNTING else "discreet.errors"
-        value = getattr(import_module(room), name)
+        value = getattr(import_module(_HOMES.get(name, "discreet.errors")), name)
     elif name in _ROOMS:
         value = import_module(f"discreet.{name}")
     else:

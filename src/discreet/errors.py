@@ -9,6 +9,8 @@
     ├── BudgetExceeded                            a filter or ledger refused a charge; nothing was spent
     ├── SourceError          (also ValueError)    the data of a table cannot be read
     ├── EngineError          (also RuntimeError)  the engine failed; its own words are not repeated
+    ├── LedgerError                               a ledger cannot be read or written now; nothing was half done
+    │   └── LedgerCorrupt                         what is in it is not what was written to it
     ├── AuditFailed          (also AssertionError) a mechanism is not what it says it is
     └── MissingExtra         (also ImportError)   an optional dependency is not installed
 
@@ -20,6 +22,8 @@ A message has three parts: what happened, with which values, what to do.
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "AdjacencyMismatch",
     "AuditFailed",
@@ -29,6 +33,8 @@ __all__ = [
     "DiscreetWarning",
     "EngineError",
     "InvalidArgument",
+    "LedgerCorrupt",
+    "LedgerError",
     "MissingExtra",
     "SourceError",
     "StorageError",
@@ -107,27 +113,60 @@ class UnknownVersion(StorageError):
 class BudgetExceeded(DiscreetError):
     """A filter or ledger refused a charge; nothing was computed and nothing was charged."""
 
-    def __init__(self, *, requested: float, remaining: float, unit: str, unbounded: str = "") -> None:
+    def __init__(
+        self, *, requested: float, remaining: float, unit: str, unbounded: str = "", of: str = "", until: str = ""
+    ) -> None:
         self.requested, self.remaining, self.unit, self.unbounded = requested, remaining, unit, unbounded
+        self.of, self.until = of, until
+        whose = f"the budget of {of}: " if of else ""
         if unbounded:
             name = "pure epsilon" if unit == "epsilon" else unit
             super().__init__(
-                f"{unbounded} has no finite {name}, so no budget in {name} can admit it; nothing was charged. Give the "
-                f"budget a delta, as in Budget(epsilon=..., delta=1e-6); what it does not admit as it is may fit "
-                f"as a box, Cost.approximate(cost.epsilon(delta), delta)."
+                f"{whose}{unbounded} has no finite {name}, so no budget in {name} can admit it; nothing was charged. "
+                f"Give the budget a delta, as in Budget(epsilon=..., delta=1e-6); what it does not admit as it is may "
+                f"fit as a box, Cost.approximate(cost.epsilon(delta), delta)."
             )
         else:
+            wait = f", wait until the period ends at {until}" if until else ""
             super().__init__(
-                f"this release needs {unit} = {requested:.6g} and only {unit} = {remaining:.6g} is left; nothing was "
-                f"charged. Ask for a release that costs at most {remaining:.6g}, or stop here."
+                f"{whose}this release needs {unit} = {requested:.6g} and only {unit} = {remaining:.6g} is left; "
+                f"nothing was charged. Ask for a release that costs at most {remaining:.6g}{wait}, or stop here."
             )
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _budget_exceeded, (self.requested, self.remaining, self.unit, self.unbounded)
+        return _budget_exceeded, (dict(vars(self)),)
 
 
-def _budget_exceeded(requested: float, remaining: float, unit: str, unbounded: str) -> BudgetExceeded:
-    return BudgetExceeded(requested=requested, remaining=remaining, unit=unit, unbounded=unbounded)
+def _budget_exceeded(fields: dict[str, Any]) -> BudgetExceeded:
+    return BudgetExceeded(**fields)
+
+
+class LedgerError(DiscreetError):
+    """A ledger cannot do this now: says which file, what is wrong with it, and what to do; nothing was half done."""
+
+    def __init__(self, path: object, problem: str, advice: str) -> None:
+        self.path, self.problem, self.advice = str(path), problem, advice
+        super().__init__(f"the ledger {self.path} {problem}. {advice}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.path, self.problem, self.advice)
+
+
+class LedgerCorrupt(LedgerError):
+    """What is in a ledger is not what was written to it; every finding is listed."""
+
+    def __init__(self, path: object, findings: tuple[str, ...]) -> None:
+        self.findings = tuple(findings)
+        found = "".join(f"\n- {finding}" for finding in self.findings)
+        super().__init__(
+            path,
+            f"is not what was written to it:{found}\nNothing can be charged to it",
+            "Keep the file as evidence, and go on with a backup that passes `discreet ledger verify` and holds every "
+            "release that was made.",
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.path, self.findings)
 
 
 class SourceError(DiscreetError, ValueError):

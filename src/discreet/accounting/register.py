@@ -6,8 +6,8 @@ from collections import Counter
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from discreet.accounting.balance import amounts
 from discreet.accounting.cost import Cost
-from discreet.errors import AdjacencyMismatch, InvalidArgument
 
 if TYPE_CHECKING:
     from discreet.accounting.charges import Exact, Quantity
@@ -27,11 +27,7 @@ class Register:
 
     def amounts(self, cost: object) -> tuple[Exact, ...]:
         """What a cost would add."""
-        if not isinstance(cost, Cost):
-            raise InvalidArgument("cost", cost, "pass a Cost, such as Cost.laplace(noise_multiplier=2.0)")
-        if cost.adjacency != self.adjacency:
-            raise AdjacencyMismatch(self.adjacency, cost.adjacency)
-        return tuple(quantity.of(cost.parts) for quantity in self.quantities)
+        return amounts(cost, self.quantities, self.adjacency)
 
     def add(self, cost: Cost, amounts: tuple[Exact, ...]) -> None:
         """Books a cost whose amounts were found before: nothing here can fail half-way."""

@@ -1,0 +1,264 @@
+"""The books: the chain's end, the budgets that apply to a charge, and their running totals, inside one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, bindparam, func, or_, select
+
+from discreet.accounting import Cost
+from discreet.errors import AdjacencyMismatch, LedgerCorrupt
+from discreet.ledger import schema
+from discreet.ledger.chain import FIRST, Chain, Head, canonical, digest
+from discreet.ledger.entry import COLUMNS, Entry, moment, written
+from discreet.ledger.names import unknown
+from discreet.ledger.terms import Terms, totals_from_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from sqlalchemy.engine import Connection
+
+    from discreet.accounting.balance import Balance
+    from discreet.accounting.charges import Exact
+
+__all__ = ["Account", "Books", "Tip", "charges_of", "counted"]
+
+_entries, _budgets, _members, _totals, _head = (
+    schema.entries,
+    schema.budgets,
+    schema.members,
+    schema.totals,
+    schema.head,
+)
+
+_TIP = select(
+    _head.c.count.label("length"), _head.c.hash, _entries.c.number, _entries.c.hash.label("last"), _entries.c.at
+).select_from(_head.outerjoin(_entries, _entries.c.number == select(func.max(_entries.c.number)).scalar_subquery()))
+_APPLICABLE = (
+    select(_budgets.c.entry, _budgets.c.holder, _budgets.c.name, _entries.c.details, _entries.c.hash)
+    .select_from(_budgets.outerjoin(_entries, _entries.c.number == _budgets.c.entry))
+    .where(
+        _budgets.c.dataset == bindparam("dataset"),
+        or_(
+            _budgets.c.holder == "dataset",
+            and_(_budgets.c.holder == "analyst", _budgets.c.name == bindparam("analyst")),
+            and_(
+                _budgets.c.holder == "group",
+                _budgets.c.name.in_(select(_members.c.team).where(_members.c.analyst == bindparam("analyst"))),
+            ),
+        ),
+    )
+    .order_by(_budgets.c.entry)
+)
+_ALL_BUDGETS = (
+    select(_budgets.c.entry, _budgets.c.holder, _budgets.c.name, _entries.c.details, _entries.c.hash)
+    .select_from(_budgets.outerjoin(_entries, _entries.c.number == _budgets.c.entry))
+    .where(_budgets.c.dataset == bindparam("dataset"))
+    .order_by(_budgets.c.entry)
+)
+_TOTALS = (
+    select(_totals.c.totals, _totals.c.entry, _entries.c.details)
+    .select_from(_totals.outerjoin(_entries, _entries.c.number == _totals.c.entry))
+    .where(_totals.c.budget == bindparam("budget"), _totals.c.period == bindparam("period"))
+)
+_INSERT_ENTRY = _entries.insert()
+_SET_HEAD = _head.insert().prefix_with("OR REPLACE")
+_SET_TOTALS = _totals.insert().prefix_with("OR REPLACE")
+_CHARGES = (
+    select(_entries.c.number, _entries.c.at, _entries.c.analyst, _entries.c.cost)
+    .where(_entries.c.kind == "reserve", _entries.c.dataset == bindparam("dataset"))
+    .order_by(_entries.c.number)
+)
+_MEMBERSHIP = (
+    select(_entries.c.number, _entries.c.kind, _entries.c.details)
+    .where(_entries.c.kind.in_(("enrol", "dismiss")))
+    .order_by(_entries.c.number)
+)
+
+
+@dataclass(frozen=True)
+class Account:
+    """One budget at one moment: its terms, the entry that set it, its period and its balance."""
+
+    entry: int
+    terms: Terms
+    period: int
+    balance: Balance
+
+    def charged(self, cost: Cost, *, at: datetime) -> Balance:
+        """The balance once the cost is charged; raises `BudgetExceeded` if it does not fit."""
+        added = self.balance.amounts(cost)
+        after = self.balance.after(added)
+        if not after.holds:
+            end = self.terms.end_at(at)
+            until = "" if end is None else written(end)
+            raise self.balance.refusal(cost, added, of=self.terms.label, until=until)
+        return after
+
+
+@dataclass(frozen=True)
+class Tip:
+    """The end of the chain, and the time of the next entry."""
+
+    head: Head
+    at: datetime
+
+    @property
+    def next(self) -> int:
+        """The number of the next entry."""
+        return self.head.count + 1
+
+
+class Books:
+    """Reads and writes the books of a ledger; every method works inside a transaction of the caller."""
+
+    def __init__(self, name: str, chain: Chain) -> None:
+        self._name, self._chain = name, chain
+        self._terms: dict[str, Terms] = {}  # by the hash of the entry, which covers all there is to know
+
+    # ---------------------------------------------------------------- the chain
+
+    def tip(self, connection: Connection, now: datetime) -> Tip:
+        """Where the next entry goes. Time never runs backwards in the chain, whatever the clock says."""
+        row = connection.execute(_TIP).first()
+        if row is None:
+            if connection.execute(select(func.count()).select_from(_entries)).scalar():
+                raise self.corrupt("the record of its last entry is missing")
+            return Tip(Head(0, FIRST), now)
+        if row.number != row.length or row.last != row.hash:
+            raise self.corrupt(f"entry {row.length} should be its last one, and the table of entries ends otherwise")
+        return Tip(Head(row.length, row.hash), max(now, moment(row.at)))
+
+    def append(
+        self,
+        connection: Connection,
+        tip: Tip,
+        *,
+        kind: str,
+        details: Mapping[str, Any] | None = None,
+        cost: Cost | None = None,
+        reservation: int | None = None,
+        **texts: str | None,
+    ) -> Entry:
+        """Adds an entry at the end of the chain."""
+        row: dict[str, Any] = dict.fromkeys(COLUMNS)
+        row |= {"number": tip.next, "kind": kind, "at": written(tip.at), "reservation": reservation, **texts}
+        row["cost"] = None if cost is None else cost.to_json()
+        row["details"] = None if details is None else canonical(details)
+        row["hash"] = self._chain.link(tip.head.hash, row)
+        connection.execute(_INSERT_ENTRY, row)
+        connection.execute(_SET_HEAD, {"id": 1, "count": row["number"], "hash": row["hash"]})
+        return Entry.from_row(row)
+
+    # ---------------------------------------------------------------- budgets
+
+    def accounts(
+        self, connection: Connection, dataset: str, analyst: str | None, *, at: datetime
+    ) -> tuple[Account, ...]:
+        """The budgets that a charge by this analyst has to fit into; all of the data set's without an analyst."""
+        if analyst is None:
+            rows = connection.execute(_ALL_BUDGETS, {"dataset": dataset})
+        else:
+            rows = connection.execute(_APPLICABLE, {"dataset": dataset, "analyst": analyst})
+        return tuple(self._account(connection, dataset, row, at) for row in rows.all())
+
+    def known_accounts(
+        self, connection: Connection, dataset: str, analyst: str | None, *, at: datetime
+    ) -> tuple[Account, ...]:
+        """The same, the data set's own budget among them; refuses a data set that has none."""
+        accounts = self.accounts(connection, dataset, analyst, at=at)
+        if not any(account.terms.holder == "dataset" for account in accounts):
+            raise unknown(dataset, connection.execute(select(_budgets.c.dataset).distinct()).scalars())
+        return accounts
+
+    def _account(self, connection: Connection, dataset: str, row: Any, at: datetime) -> Account:
+        terms = self._terms.get(row.hash)
+        if terms is None:
+            terms = self._terms[row.hash] = self.parsed(row.entry, dataset, row.details)
+        if (terms.dataset, terms.holder, terms.name) != (dataset, row.holder, row.name):
+            raise self.corrupt(f"the budget that entry {row.entry} set is filed under another name")
+        period = terms.number_at(at)
+        return Account(row.entry, terms, period, terms.balance(self._totals(connection, row.entry, terms, period)))
+
+    def parsed(self, entry: int, dataset: str, details: str | None) -> Terms:
+        """The terms in the details of an entry."""
+        try:
+            return Terms.from_details(dataset, json.loads(details or ""))
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise self.corrupt(f"entry {entry} holds no budget that can be read") from error
+
+    def _totals(self, connection: Connection, budget: int, terms: Terms, period: int) -> tuple[Exact, ...]:
+        row = connection.execute(_TOTALS, {"budget": budget, "period": period}).first()
+        if row is None:
+            if terms.period is None:
+                raise self.corrupt(f"the running totals of {terms.label} are missing")
+            return terms.opening.totals  # a new period
+        try:
+            charged = json.loads(row.details or "null")["charged"]
+            if [budget, period, digest(row.totals)] not in charged:
+                raise self.corrupt(f"the running totals of {terms.label} are not those of entry {row.entry}")
+            totals = totals_from_text(row.totals)
+        except (ValueError, TypeError, KeyError, ZeroDivisionError) as error:
+            raise self.corrupt(f"the running totals of {terms.label} cannot be read") from error
+        if len(totals) != len(terms.opening.totals):
+            raise self.corrupt(f"the running totals of {terms.label} do not fit its limits")
+        return totals
+
+    def set_totals(self, connection: Connection, rows: Iterable[tuple[int, int, str]], entry: int) -> None:
+        """Stores totals as an entry has charged them: rows of budget, period and text."""
+        for budget, period, text in rows:
+            connection.execute(_SET_TOTALS, {"budget": budget, "period": period, "totals": text, "entry": entry})
+
+    def recounted(self, connection: Connection, terms: Terms, period: int) -> tuple[Exact, ...]:
+        """What all charges of the chain that fall under these terms add up to, by today's accountant."""
+        start = terms.start_of(period)
+        costs: Counter[str] = Counter()
+        for row in charges_of(connection, terms):
+            if terms.period is None or moment(row.at) >= start:
+                costs[row.cost] += 1
+        return counted(terms, costs)
+
+    def corrupt(self, finding: str) -> LedgerCorrupt:
+        """The error that says so."""
+        return LedgerCorrupt(self._name, (finding,))
+
+
+def charges_of(connection: Connection, terms: Terms) -> Iterable[Any]:
+    """The charges of the chain that fall under these terms, oldest first.
+
+    A charge counts for a group if the analyst was a member when it was made.
+    """
+    rows = connection.execute(_CHARGES, {"dataset": terms.dataset})
+    if terms.holder == "dataset":
+        yield from rows
+        return
+    if terms.holder == "analyst":
+        yield from (row for row in rows if row.analyst == terms.name)
+        return
+    changes = [(row.number, row.kind, json.loads(row.details)) for row in connection.execute(_MEMBERSHIP)]
+    changes = [change for change in changes if change[2]["group"] == terms.name]
+    inside: set[str] = set()
+    position = 0
+    for row in rows:
+        while position < len(changes) and changes[position][0] < row.number:
+            _, kind, details = changes[position]
+            inside = inside | set(details["analysts"]) if kind == "enrol" else inside - set(details["analysts"])
+            position += 1
+        if row.analyst in inside:
+            yield row
+
+
+def counted(terms: Terms, costs: Mapping[str, int]) -> tuple[Exact, ...]:
+    """The totals of costs, given as their JSON text and how often each was charged."""
+    parts: list[tuple[Any, int]] = []
+    for text, often in costs.items():
+        cost = Cost.from_json(text)
+        if cost.adjacency != terms.budget.adjacency:
+            raise AdjacencyMismatch(terms.budget.adjacency, cost.adjacency)
+        parts += ((leaf, times * often) for leaf, times in cost.parts)
+    return terms.opening.amounts(Cost(tuple(parts), terms.budget.adjacency))

@@ -1,0 +1,432 @@
+"""`Ledger`: a durable budget that threads and processes share, and that no crash makes short."""
+
+from __future__ import annotations
+
+import secrets
+import weakref
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from sqlalchemy import select
+
+from discreet.accounting import Budget, Cost
+from discreet.accounting.balance import Balance
+from discreet.errors import InvalidArgument, LedgerCorrupt, LedgerError
+from discreet.ledger import schema
+from discreet.ledger.books import Books
+from discreet.ledger.chain import Chain, Head, digest
+from discreet.ledger.entry import Entry
+from discreet.ledger.names import name as checked_name
+from discreet.ledger.names import names as checked_names
+from discreet.ledger.names import text as checked_text
+from discreet.ledger.releases import STATES, close, stored_answer
+from discreet.ledger.settings import Wish, change_membership, is_granted, set_budget
+from discreet.ledger.standing import Standing, least_remaining, standing
+from discreet.ledger.store import Store
+from discreet.ledger.terms import totals_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import timedelta
+
+    from sqlalchemy.engine import Connection
+
+    from discreet.ledger.verification import Report
+
+__all__ = ["Ledger"]
+
+_LARGEST_ANSWER = 1 << 29
+_PAGE = 1000
+_entries, _budgets, _members = schema.entries, schema.budgets, schema.members
+_closing = _entries.alias("closing")
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+class Ledger:
+    """Durable budgets of data sets, shared by threads and processes; every charge is stored before it is granted.
+
+    >>> ledger = Ledger.in_memory()
+    >>> ledger.establish("visits", Budget(epsilon=1.0))
+    >>> entry = ledger.reserve("visits", Cost.pure(0.25), what="SELECT COUNT(*) FROM visits")
+    >>> ledger.complete(entry, b"41")  # release only after this
+    >>> ledger.remaining("visits")
+    0.75
+
+    **Spend first.** `reserve` returns once the charge is on the disk; then the release is computed; `complete` stores
+    it; only then is it shown. A process that dies in between has spent and has shown nothing. Nothing is refunded.
+
+    **Promise.** What is released from a data set under `reserve` costs no more than its budget in total, whoever
+    asks, in any number of processes, and however the questions depend on earlier answers: charges are admitted by the
+    rule of `discreet.accounting.Filter`, one after another. A budget of an analyst or of a group bounds in the same
+    way what they see together. A budget with a `period` promises this for each period, and nothing about all of them
+    together except that costs add up.
+    """
+
+    def __init__(self, store: Store, chain: Chain) -> None:
+        self._store, self._chain = store, chain
+        self._books, self._keyed = Books(store.name, chain), chain.keyed
+        weakref.finalize(self, store.close)
+
+    # ---------------------------------------------------------------- opening
+
+    @classmethod
+    def open(cls, path: Path | str, *, key: Path | str | None = None, read_only: bool = False) -> Ledger:
+        """The ledger in a file, made if there is none.
+
+        `key` is a file with a secret key (16 bytes or more); a ledger that was made with a key is hashed with it, and
+        opens for writing only with it. `read_only` opens for looking, also where nothing may be written.
+        """
+        if str(path) in ("", ":memory:") or not isinstance(path, str | Path):
+            raise InvalidArgument("path", path, "pass the path of a file; Ledger.in_memory() needs none")
+        place = Path(path)
+        if place.is_dir():
+            raise LedgerError(place, "cannot be opened: it is a directory", "Pass the path of a file in it.")
+        if read_only and not place.exists():
+            raise LedgerError(place, "does not exist", "Check the path.")
+        return cls._opened(Store(place, read_only=read_only), Chain.with_key_file(key))
+
+    @classmethod
+    def in_memory(cls) -> Ledger:
+        """A ledger that lives and dies with this object: for trying things out, not for guarding data."""
+        return cls._opened(Store(None), Chain())
+
+    @classmethod
+    def _opened(cls, store: Store, chain: Chain) -> Ledger:
+        ledger = cls(store, chain)
+        try:
+            ledger._begin()
+        except BaseException:
+            store.close()
+            raise
+        return ledger
+
+    def _begin(self) -> None:
+        """Writes the first entry, or checks that the key fits it."""
+        with self._store.reading() as connection:
+            first = self._entry(connection, 1)
+        if first is None and not self._store.read_only:
+            with self._store.writing() as connection:
+                tip = self._books.tip(connection, now())
+                if tip.next == 1:
+                    identity = secrets.token_hex(16)
+                    details = {"format": schema.VERSION, "identity": identity}
+                    details["key_check"] = self._chain.check_value(identity)
+                    self._books.append(connection, tip, kind="ledger", details=details)
+                first = self._entry(connection, 1)
+        if first is None or "identity" not in first.details:
+            raise self._books.corrupt("its first entry is missing")
+        expected = first.details.get("key_check")
+        self._keyed = expected is not None
+        if expected is None and self._chain.keyed:
+            raise LedgerError(self._store.name, "was made without a key", "Open it without key=.")
+        if expected is not None and not self._chain.keyed and not self._store.read_only:
+            raise LedgerError(self._store.name, "was made with a key", "Open it with key=, the file of its key.")
+        if self._chain.keyed and expected != self._chain.check_value(str(first.details["identity"])):
+            raise LedgerError(self._store.name, "was made with another key", "Pass the file of its own key.")
+
+    def close(self) -> None:
+        """Closes the file; the ledger opens it again when it is used again."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None for a ledger in memory."""
+        return self._store.path
+
+    @property
+    def head(self) -> Head:
+        """The end of the chain. Keep it elsewhere: `verify(anchor=...)` then also finds entries cut off at the end."""
+        with self._store.reading() as connection:
+            return self._books.tip(connection, now()).head
+
+    # ---------------------------------------------------------------- budgets
+
+    def establish(self, dataset: str, budget: Budget, *, period: timedelta | None = None) -> None:
+        """Sets the budget of a data set, once: the same budget again changes nothing, another one is refused.
+
+        With a `period` the budget begins again after each; the guarantee is then one per period.
+        """
+        self._set("establish", Wish(dataset, budget, period=period))
+
+    def limit(
+        self,
+        dataset: str,
+        budget: Budget,
+        *,
+        analyst: str | None = None,
+        group: str | None = None,
+        period: timedelta | None = None,
+    ) -> None:
+        """Sets the budget of one analyst, or of a group of analysts together, on a data set that has a budget.
+
+        Charges have to fit into the data set's budget, into the analyst's and into those of all groups that the analyst
+        is in. What the analyst has spent before counts; for a group, what its members spent while they were members.
+        """
+        if analyst is None and group is None:
+            raise InvalidArgument("analyst, group", None, "say whose budget: analyst='ada' or group='marketing'")
+        self._set("limit", Wish(dataset, budget, analyst=analyst, group=group, period=period))
+
+    def amend(
+        self,
+        dataset: str,
+        budget: Budget,
+        *,
+        reason: str,
+        analyst: str | None = None,
+        group: str | None = None,
+        period: timedelta | None = None,
+    ) -> None:
+        """Replaces a budget by another one, and writes down why. All that was spent is counted again under it.
+
+        This is the owner's act, outside of the guarantee: the promise of a budget holds if the budget does not depend
+        on what was released. A budget below what was spent admits nothing more. Periods are counted from where they
+        were counted before.
+        """
+        if not checked_text("reason", reason).strip():
+            raise InvalidArgument("reason", reason, "say why the budget changes; it is written into the ledger")
+        self._set("amend", Wish(dataset, budget, analyst=analyst, group=group, period=period), reason)
+
+    def enrol(self, group: str, analysts: Iterable[str]) -> None:
+        """Adds analysts to a group; the group's budgets bound what they spend from now on."""
+        self._change_membership("enrol", group, analysts)
+
+    def dismiss(self, group: str, analysts: Iterable[str]) -> None:
+        """Removes analysts from a group; what they spent as members stays spent by the group."""
+        self._change_membership("dismiss", group, analysts)
+
+    # ---------------------------------------------------------------- spending
+
+    def reserve(
+        self,
+        dataset: str,
+        cost: Cost,
+        *,
+        analyst: str = "local",
+        what: str = "",
+        fingerprint: str | None = None,
+    ) -> Entry:
+        """Charges a cost to every budget that applies, durably, or raises `BudgetExceeded` and charges nothing.
+
+        Call it before the data is touched. The cost stays spent, whatever happens afterwards.
+        """
+        dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
+        what = checked_text("what", what)
+        fingerprint = None if fingerprint is None else checked_name("fingerprint", fingerprint)
+        if not isinstance(cost, Cost):
+            raise InvalidArgument("cost", cost, "pass a Cost, such as Cost.laplace(noise_multiplier=2.0)")
+        with self._store.reading() as connection:
+            accounts = self._books.known_accounts(connection, dataset, analyst, at=now())
+        for account in accounts:  # the slow part, remembered and before anybody has to wait
+            account.balance.amounts(cost)
+        with self._store.writing() as connection:
+            tip = self._books.tip(connection, now())
+            after = []
+            for account in self._books.known_accounts(connection, dataset, analyst, at=tip.at):
+                balance = account.charged(cost, at=tip.at)
+                after.append((account.entry, account.period, totals_text(balance.totals)))
+            entry = self._books.append(
+                connection,
+                tip,
+                kind="reserve",
+                dataset=dataset,
+                analyst=analyst,
+                what=what,
+                fingerprint=fingerprint,
+                cost=cost,
+                details={"charged": [[budget, period, digest(text)] for budget, period, text in after]},
+            )
+            self._books.set_totals(connection, after, entry.id)
+        return entry
+
+    def complete(self, entry: Entry, answer: bytes | None = None) -> None:
+        """States, durably, that the release was made, and keeps its answer for when the question is asked again.
+
+        Show the answer after this returns, and not at all if it raises.
+        """
+        if answer is not None:
+            if not isinstance(answer, bytes | bytearray | memoryview):
+                raise InvalidArgument("answer", type(answer).__name__, "pass bytes, or None to keep no answer")
+            answer = bytes(answer)
+            if len(answer) > _LARGEST_ANSWER:
+                raise InvalidArgument("answer", len(answer), f"pass at most {_LARGEST_ANSWER} bytes, or None")
+        details = {"answer": None if answer is None else digest(answer)}
+        self._close_reservation(entry, "complete", details, answer)
+
+    def fail(self, entry: Entry, note: str) -> None:
+        """States that the release failed. The cost stays spent: the data was touched, and a failure tells, too."""
+        self._close_reservation(entry, "fail", {"note": checked_text("note", note)}, None)
+
+    def answer(self, dataset: str, fingerprint: str, *, analyst: str = "local", shared: bool = False) -> bytes | None:
+        """The newest stored answer to an identical question; reading it again costs nothing.
+
+        By default only answers that this analyst has paid for. `shared=True` gives everybody's: for the data set's
+        budget that is post-processing all the same. It is not for the budget of an analyst or a group, which bounds
+        what they see; so analysts under such a budget always get their own answers only.
+        """
+        dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
+        fingerprint = checked_name("fingerprint", fingerprint)
+        with self._store.reading() as connection:
+            accounts = self._books.known_accounts(connection, dataset, analyst, at=now())
+            own_only = not shared or any(account.terms.holder != "dataset" for account in accounts)
+            return stored_answer(
+                self._books,
+                connection,
+                dataset=dataset,
+                fingerprint=fingerprint,
+                analyst=analyst if own_only else None,
+            )
+
+    # ---------------------------------------------------------------- reading
+
+    def remaining(self, dataset: str, *, analyst: str = "local") -> float:
+        """The largest x such that one more release of size x is admitted, in the notion of the data set's budget.
+
+        That is what `Filter.remaining` says, the smallest over all budgets that apply to the analyst. Where a budget of
+        the analyst or a group is in another notion than the data set's, it is asked about releases of the latter kind.
+        """
+        dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
+        with self._store.reading() as connection:
+            accounts = self._books.known_accounts(connection, dataset, analyst, at=self._time(connection))
+        return least_remaining(accounts)
+
+    def standings(self, dataset: str, *, analyst: str | None = None) -> tuple[Standing, ...]:
+        """What is left of each budget: of those that apply to an analyst, or of all that the data set has."""
+        dataset = checked_name("dataset", dataset)
+        analyst = None if analyst is None else checked_name("analyst", analyst)
+        with self._store.reading() as connection:
+            at = self._time(connection)
+            accounts = self._books.known_accounts(connection, dataset, analyst, at=at)
+        return tuple(standing(account, at) for account in accounts)
+
+    def spent(self, dataset: str, *, analyst: str | None = None) -> Cost:
+        """The sum of all costs charged to a data set since the beginning, or of those of one analyst."""
+        dataset = checked_name("dataset", dataset)
+        query = select(_entries.c.cost).where(_entries.c.kind == "reserve", _entries.c.dataset == dataset)
+        if analyst is not None:
+            query = query.where(_entries.c.analyst == checked_name("analyst", analyst))
+        with self._store.reading() as connection:
+            adjacency = self._books.known_accounts(connection, dataset, None, at=now())[0].terms.budget.adjacency
+            costs = Counter(row.cost for row in connection.execute(query))
+        parts = [(leaf, times * often) for text, often in costs.items() for leaf, times in Cost.from_json(text).parts]
+        return Cost(tuple(parts), adjacency)
+
+    def datasets(self) -> tuple[str, ...]:
+        """The data sets that have a budget, in order of the alphabet."""
+        query = select(_budgets.c.dataset).where(_budgets.c.holder == "dataset").order_by(_budgets.c.dataset)
+        with self._store.reading() as connection:
+            return tuple(connection.execute(query).scalars())
+
+    def members(self, group: str) -> tuple[str, ...]:
+        """Who is in a group, in order of the alphabet."""
+        query = select(_members.c.analyst).where(_members.c.team == checked_name("group", group))
+        with self._store.reading() as connection:
+            return tuple(connection.execute(query.order_by(_members.c.analyst)).scalars())
+
+    def entries(
+        self,
+        dataset: str | None = None,
+        *,
+        analyst: str | None = None,
+        kind: str | None = None,
+        after: int = 0,
+    ) -> Iterator[Entry]:
+        """The entries of the chain, oldest first: all of them, or those of a data set, an analyst, a kind."""
+        query = select(_entries, _closing.c.kind.label("closed")).select_from(
+            _entries.outerjoin(_closing, _closing.c.reservation == _entries.c.number)
+        )
+        for column, wanted in (("dataset", dataset), ("analyst", analyst), ("kind", kind)):
+            if wanted is not None:
+                query = query.where(_entries.c[column] == checked_text(column, wanted))
+        query = query.order_by(_entries.c.number).limit(_PAGE)
+        while True:
+            with self._store.reading() as connection:
+                rows = connection.execute(query.where(_entries.c.number > after)).mappings().all()
+            yield from (self._from_row(row) for row in rows)
+            if len(rows) < _PAGE:
+                return
+            after = rows[-1]["number"]
+
+    # ---------------------------------------------------------------- proving and keeping
+
+    def verify(self, *, anchor: Head | str | None = None) -> Report:
+        """Checks everything that is stored against the chain; raises `LedgerCorrupt` with all findings.
+
+        What that proves, and what an `anchor` or a key adds, is told in `discreet.ledger.verification`.
+        """
+        from discreet.ledger.verification import verify
+
+        head = Head.parse(anchor) if isinstance(anchor, str) else anchor
+        if head is not None and not isinstance(head, Head):
+            raise InvalidArgument("anchor", anchor, "pass a Head, or the text that str(ledger.head) gave")
+        if self._keyed and not self._chain.keyed:
+            raise LedgerError(
+                self._store.name, "was made with a key, without which no hash can be checked", "Pass key=."
+            )
+        with self._store.reading() as connection:
+            return verify(connection, name=self._store.name, chain=self._chain, anchor=head)
+
+    def backup(self, path: Path | str) -> None:
+        """Writes a consistent copy to a new file, while others go on spending.
+
+        A copy is for restoring after a loss, not for spending from: two copies in use spend the budget twice.
+        """
+        target = Path(path)
+        if target.exists():
+            raise InvalidArgument("path", str(path), "a file of that name exists; pass a new one")
+        self._store.copy_to(target)
+        target.chmod(0o600)
+
+    def __repr__(self) -> str:
+        return "Ledger.in_memory()" if self.path is None else f"Ledger.open({str(self.path)!r})"
+
+    # ---------------------------------------------------------------- inside
+
+    def _set(self, kind: str, wish: Wish, reason: str | None = None) -> None:
+        if kind != "amend":
+            with self._store.reading() as connection:
+                if is_granted(self._books, connection, wish, at=now()):
+                    return
+        opening = Balance.opening(wish.budget)  # the slow part, before anybody has to wait
+        with self._store.writing() as connection:
+            tip = self._books.tip(connection, now())
+            if kind == "amend" or not is_granted(self._books, connection, wish, at=tip.at):
+                set_budget(self._books, connection, tip, wish, kind=kind, opening=opening, reason=reason)
+
+    def _change_membership(self, kind: str, group: str, analysts: Iterable[str]) -> None:
+        group, wanted = checked_name("group", group), checked_names("analysts", analysts)
+        with self._store.writing() as connection:
+            tip = self._books.tip(connection, now())
+            change_membership(self._books, connection, tip, kind=kind, group=group, analysts=wanted)
+
+    def _close_reservation(self, entry: Entry, kind: str, details: dict[str, Any], answer: bytes | None) -> None:
+        if not isinstance(entry, Entry):
+            raise InvalidArgument("entry", entry, "pass the entry that ledger.reserve(...) returned")
+        with self._store.writing() as connection:
+            tip = self._books.tip(connection, now())
+            close(self._books, connection, tip, entry, kind=kind, details=details, answer=answer)
+
+    def _time(self, connection: Connection) -> datetime:
+        return self._books.tip(connection, now()).at
+
+    def _entry(self, connection: Connection, number: int) -> Entry | None:
+        row = connection.execute(select(_entries).where(_entries.c.number == number)).mappings().first()
+        return None if row is None else self._from_row(row)
+
+    def _from_row(self, row: Any) -> Entry:
+        try:
+            state = STATES[row["closed"]] if row["kind"] == "reserve" and "closed" in row else None
+            return Entry.from_row(row, state)
+        except (ValueError, TypeError, KeyError) as error:
+            raise LedgerCorrupt(self._store.name, (f"entry {row['number']} cannot be read",)) from error

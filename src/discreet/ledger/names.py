@@ -1,0 +1,55 @@
+"""Checks of what people call data sets, analysts and groups, and of other text that is stored."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from discreet.errors import InvalidArgument
+
+__all__ = ["name", "names", "text", "unknown"]
+
+_LONGEST_NAME = 200
+_LONGEST_TEXT = 1_000_000
+
+
+def name(argument: str, value: object) -> str:
+    """A name: short, printable, without space around it, so that two that look alike are alike."""
+    checked = text(argument, value, longest=_LONGEST_NAME)
+    if not checked or checked != checked.strip() or not checked.isprintable():
+        raise InvalidArgument(argument, value, "pass a name of printable characters without space around it")
+    return checked
+
+
+def names(argument: str, values: object) -> tuple[str, ...]:
+    """Several names, each once, in order of the alphabet."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidArgument(argument, values, "pass a list of names, such as ['ada', 'grace']")
+    checked = sorted({name(argument, value) for value in values})
+    if not checked:
+        raise InvalidArgument(argument, values, "pass at least one name")
+    return tuple(checked)
+
+
+def text(argument: str, value: object, *, longest: int = _LONGEST_TEXT) -> str:
+    """Text that can be stored."""
+    if not isinstance(value, str):
+        raise InvalidArgument(argument, value, f"pass text (got {type(value).__name__})")
+    if len(value) > longest:
+        raise InvalidArgument(argument, value, f"pass at most {longest} characters (got {len(value)})")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(argument, value, "pass text without half characters (lone surrogates)") from None
+    if "\0" in value:
+        raise InvalidArgument(argument, value, "pass text without NUL characters")
+    return value
+
+
+def unknown(dataset: str, known: Iterable[str]) -> InvalidArgument:
+    """No such data set; offers the closest one."""
+    close = difflib.get_close_matches(dataset, list(known), n=1)
+    hint = f"; did you mean '{close[0]}'?" if close else ""
+    return InvalidArgument(
+        "dataset", dataset, f"it has no budget in this ledger: set one with ledger.establish(...){hint}"
+    )

@@ -1,0 +1,272 @@
+"""The file of a ledger: one connection for each process, transactions, and what goes wrong put into words.
+
+SQLite in WAL mode with `synchronous = FULL`: a transaction that was committed survives the process and the power.
+Writers take turns (BEGIN IMMEDIATE): threads by a lock, processes by the lock of the file, for which they wait.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import sqlalchemy
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import StaticPool
+
+from discreet.errors import LedgerCorrupt, LedgerError
+from discreet.ledger import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from sqlalchemy.engine import Connection, Engine
+
+__all__ = ["BUSY_S", "Store"]
+
+BUSY_S = 60.0
+"""How long a process waits for the others before it gives up."""
+
+_inherited: list[object] = []  # connections of a parent process: not ours to use, and not ours to close
+
+
+class Store:
+    """A SQLite database that is a ledger, opened or made; `path` None keeps it in memory."""
+
+    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
+        self.path, self.read_only = path, read_only
+        self._process, self._lock = os.getpid(), threading.RLock()
+        self._engine: Engine | None = None
+        self._connection: Connection | None = None
+        with self._lock, self._in_words():
+            self._live()
+
+    @property
+    def name(self) -> str:
+        """What messages call the ledger."""
+        return "in memory" if self.path is None else str(self.path)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection on which several reads see the same state."""
+        with self._turn(), self._in_words():
+            connection = self._live()
+            connection.exec_driver_sql("BEGIN DEFERRED")
+            try:
+                yield connection
+            finally:
+                self._undo(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that nobody else writes during; durable once the block has ended, undone if it fails."""
+        with self._turn(), self._in_words():
+            connection = self._live()
+            if self.read_only:
+                raise LedgerError(self.name, "was opened for reading only", "Open it with Ledger.open(path) to write.")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.exec_driver_sql("COMMIT")
+            except BaseException:
+                self._undo(connection)
+                raise
+
+    def copy_to(self, path: Path) -> None:
+        """A consistent copy of the database, whoever writes meanwhile."""
+        with self._turn(), self._in_words():
+            target = sqlite3.connect(path)
+            try:
+                _driver(self._live()).backup(target)
+                target.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
+            finally:
+                target.close()
+
+    def close(self) -> None:
+        """Closes the connection; the next use opens it again."""
+        if self._process == os.getpid():
+            with self._lock:
+                self._drop()
+
+    # ---------------------------------------------------------------- connections
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if self._process != os.getpid():  # forked: locks of SQLite do not survive that, nor does ours
+            if self.path is None:
+                raise LedgerError(self.name, "belongs to another process", "Use a file to share a budget.")
+            _inherited.append((self._engine, self._connection))
+            self._engine = self._connection = None
+            self._process, self._lock = os.getpid(), threading.RLock()
+        with self._lock:
+            yield
+
+    def _live(self) -> Connection:
+        if self._connection is None:
+            self._engine = sqlalchemy.create_engine(
+                "sqlite://", creator=self._connect, poolclass=StaticPool, isolation_level="AUTOCOMMIT"
+            )
+            connection = self._engine.connect()
+            self._connection = connection
+            try:
+                self._prepare(connection)
+            except BaseException:
+                self._drop()
+                raise
+        return self._connection
+
+    def _drop(self) -> None:
+        connection, engine = self._connection, self._engine
+        self._connection = self._engine = None
+        if connection is not None and engine is not None:
+            with suppress(DBAPIError, sqlite3.Error):
+                connection.close()
+            with suppress(DBAPIError, sqlite3.Error):
+                engine.dispose()
+
+    def _undo(self, connection: Connection) -> None:
+        try:
+            if _driver(connection).in_transaction:
+                connection.exec_driver_sql("ROLLBACK")
+        except (DBAPIError, sqlite3.Error):
+            self._drop()  # a connection in an unknown state is not used again; SQLite undoes what was not committed
+
+    def _connect(self) -> sqlite3.Connection:
+        if self.path is None:
+            return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        mode = "ro" if self.read_only else "rwc"
+        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
+        if self.read_only and not os.access(self.path.absolute().parent, os.W_OK) and not self._has_log():
+            uri += "&immutable=1"  # nobody can write here, and reading must not need a file of its own
+        new = not self.path.exists()
+        connection = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+        if new:
+            self.path.chmod(0o600)  # it will hold answers; SQLite gives the files beside it the same mode
+        return connection
+
+    def _has_log(self) -> bool:
+        assert self.path is not None
+        return self.path.with_name(self.path.name + "-wal").exists()
+
+    def _prepare(self, connection: Connection) -> None:
+        application = connection.exec_driver_sql("PRAGMA application_id").scalar()
+        version = connection.exec_driver_sql("PRAGMA user_version").scalar()
+        if application != schema.APPLICATION:
+            self._create(connection)
+        elif version != schema.VERSION:
+            raise LedgerError(
+                self.name,
+                f"has format version {version} and this release of discreet reads version {schema.VERSION}",
+                "Upgrade discreet (pip install -U discreet); the file was not touched.",
+            )
+        if not self.read_only:
+            self._make_durable(connection)
+
+    def _make_durable(self, connection: Connection) -> None:
+        if self.path is not None and self._patiently(connection, "PRAGMA journal_mode = WAL") != "wal":
+            raise LedgerError(
+                self.name, "cannot keep a write-ahead log here", "Put it on a local disk, not a network file system."
+            )
+        for setting in ("synchronous = FULL", "fullfsync = 1", "checkpoint_fullfsync = 1", "trusted_schema = OFF"):
+            connection.exec_driver_sql(f"PRAGMA {setting}")
+
+    def _create(self, connection: Connection) -> None:
+        occupied = connection.exec_driver_sql("SELECT COUNT(*) FROM sqlite_master").scalar()
+        if self.read_only or occupied:
+            what = "is another kind of database" if occupied else "is empty"
+            raise LedgerError(self.name, f"{what}, not a ledger", "Pass the path of a ledger, or of a new file.")
+        self._make_durable(connection)
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            if connection.exec_driver_sql("PRAGMA application_id").scalar() == 0:  # nobody was quicker
+                for statement in schema.statements():
+                    connection.exec_driver_sql(statement)
+                connection.exec_driver_sql(f"PRAGMA user_version = {schema.VERSION}")
+                connection.exec_driver_sql(f"PRAGMA application_id = {schema.APPLICATION}")
+            connection.exec_driver_sql("COMMIT")
+        except BaseException:
+            self._undo(connection)
+            raise
+        if self.path is not None:
+            _make_name_durable(self.path)
+
+    def _patiently(self, connection: Connection, statement: str) -> object:
+        """Switching the journal does not wait for others by itself."""
+        until = time.monotonic() + BUSY_S
+        while True:
+            try:
+                return connection.exec_driver_sql(statement).scalar()
+            except DBAPIError as error:
+                if not _name(error.orig).startswith("SQLITE_BUSY") or time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+
+    # ---------------------------------------------------------------- errors
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            raise self._explained(error.orig) from error
+        except sqlite3.Error as error:
+            raise self._explained(error) from error
+        except OSError as error:
+            raise LedgerError(self.name, f"cannot be used: {error.strerror}", _ADVICE) from error
+
+    def _explained(self, error: BaseException | None) -> LedgerError:
+        name = _name(error)
+        if name.startswith("SQLITE_CORRUPT"):
+            return LedgerCorrupt(self.name, (f"SQLite cannot read it: {error}",))
+        for start, (problem, advice) in _PROBLEMS.items():
+            if name.startswith(start):
+                return LedgerError(self.name, problem, advice)
+        return LedgerError(self.name, f"cannot be used: {error} ({name})", _ADVICE)
+
+
+_ADVICE = "This step was not recorded. Mend the cause and try again."
+_PROBLEMS = {
+    "SQLITE_FULL": ("cannot be written because the disk is full", "This step was not recorded. Free space, try again."),
+    "SQLITE_READONLY": (
+        "is read-only",
+        "This step was not recorded. Charges must be stored: make the file and its directory writable.",
+    ),
+    "SQLITE_BUSY": (
+        f"was locked by another process for more than {BUSY_S:g} seconds",
+        "This step was not recorded. Find who holds it, or try again.",
+    ),
+    "SQLITE_NOTADB": (
+        "is not a ledger: the file is no SQLite database",
+        "Pass the path of a ledger, or of a new file.",
+    ),
+    "SQLITE_CANTOPEN": (
+        "cannot be opened",
+        "Check that the directory exists and that file and directory may be read and written.",
+    ),
+    "SQLITE_PERM": ("may not be used", "Check the permissions of the file and its directory."),
+    "SQLITE_IOERR": ("cannot be read or written: the file system reports an error", _ADVICE),
+}
+
+
+def _name(error: BaseException | None) -> str:
+    return getattr(error, "sqlite_errorname", None) or type(error).__name__
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
+
+
+def _make_name_durable(path: Path) -> None:
+    """After a power failure the directory must still know the new file."""
+    if os.name == "posix":
+        directory = os.open(path.absolute().parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)

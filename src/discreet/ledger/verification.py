@@ -1,0 +1,309 @@
+r"""What `verify` checks, what that proves, and what it cannot prove.
+
+The entries are replayed from the first to the last. Checked are: SQLite's own integrity; the tables, indexes and
+triggers; the numbers 1, 2, 3, … without gap; every hash; times that never run backwards; that each reservation was
+charged to exactly the budgets that applied to it, and closed at most once; that budgets, members, running totals, the
+record of the last entry and the stored answers are what the entries say; that no total is below what today's accountant
+finds for its costs; and that no charge was admitted beyond its budget.
+
+| somebody | without key, without anchor | with an anchor | with a key they lack |
+|---|---|---|---|
+| edits, inserts, deletes, reorders entries, answers, totals | found | found | found |
+| does so and recomputes all hashes and totals | not found | found up to the anchor | found |
+| cuts entries off at the end, with the record of the last one | not found | found up to the anchor | not found |
+| puts back an older copy of the whole file | not found | found if the anchor is newer | not found |
+| changes the clock of the machine | not found | not found | not found |
+
+An anchor is `str(ledger.head)`, kept where whoever can write to the file cannot: a mail, another machine, a printout.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from discreet.accounting.charges import INFINITE
+from discreet.errors import DiscreetError, LedgerCorrupt
+from discreet.ledger import schema
+from discreet.ledger.books import counted
+from discreet.ledger.chain import FIRST, Chain, Head, digest
+from discreet.ledger.entry import COLUMNS, moment, written
+from discreet.ledger.terms import Terms, totals_from_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy.engine import Connection
+
+    from discreet.accounting.charges import Exact
+
+__all__ = ["Report", "verify"]
+
+_MOST_FINDINGS = 20
+_SLACK = 1 - 1e-9  # accountants of different releases and processors may differ in the last digits
+_MALFORMED = (ValueError, TypeError, KeyError, IndexError, AttributeError, ZeroDivisionError, DiscreetError)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a ledger that passed `verify` holds."""
+
+    path: str
+    head: Head
+    reservations: int
+    released: int
+    failed: int
+    answers: int
+    budgets: int
+    anchored: bool
+    keyed: bool
+
+    @property
+    def unfinished(self) -> int:
+        """Reservations neither completed nor declared failed: running now, or crashed. They count as spent."""
+        return self.reservations - self.released - self.failed
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        return {**asdict(self), "head": str(self.head), "unfinished": self.unfinished}
+
+    def __str__(self) -> str:
+        proof = " and ".join(["hash chain", *(["key"] if self.keyed else []), *(["anchor"] if self.anchored else [])])
+        return (
+            f"{self.path}: {self.head.count} entries, {self.reservations} reservations ({self.released} released, "
+            f"{self.failed} failed, {self.unfinished} unfinished), {self.answers} answers, {self.budgets} budgets; "
+            f"intact by {proof}. Head {self.head}"
+        )
+
+
+def verify(connection: Connection, *, name: str, chain: Chain, anchor: Head | None) -> Report:
+    """The report of a ledger that is what was written to it; raises `LedgerCorrupt` with all findings otherwise."""
+    check = _Check(connection, name, chain)
+    check.database()
+    if not check.findings:  # a broken database is not worth reading further
+        check.entries(anchor)
+        check.tables()
+    if check.findings:
+        more = len(check.findings) - _MOST_FINDINGS
+        shown = check.findings[:_MOST_FINDINGS] + ([f"and {more} more"] if more > 0 else [])
+        raise LedgerCorrupt(name, tuple(shown))
+    return check.report(anchor)
+
+
+class _Check:
+    """The replay of a chain, and the comparison of what is stored beside it."""
+
+    def __init__(self, connection: Connection, name: str, chain: Chain) -> None:
+        self._connection, self._name, self._chain = connection, name, chain
+        self.findings: list[str] = []
+        self._previous, self._count, self._at = FIRST, 0, ""
+        self._terms: dict[int, Terms] = {}  # by the entry that set them; replaced ones are removed
+        self._members: set[tuple[str, str]] = set()
+        self._totals: dict[tuple[int, int], tuple[str, int]] = {}  # digest, and the entry that charged
+        self._costs: dict[tuple[int, int], Counter[str]] = {}
+        self._charges: list[tuple[str, str, str, str, frozenset[str]]] = []  # data set, time, analyst, cost, groups
+        self._open: set[int] = set()
+        self._closed: Counter[str] = Counter()
+        self._answers: dict[int, str] = {}
+
+    def database(self) -> None:
+        """Is it a sound database with the tables and triggers of a ledger?"""
+        for row in self._connection.exec_driver_sql("PRAGMA integrity_check").all():
+            if row[0] != "ok":
+                self.findings.append(f"SQLite finds: {row[0]}")
+        stored = {row[0] for row in self._connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE sql NOTNULL")}
+        wanted = set(schema.statements())
+        self.findings += [f"this was removed from it: {_short(text)}" for text in sorted(wanted - stored)]
+        self.findings += [f"this was added to it: {_short(text)}" for text in sorted(stored - wanted, key=str)]
+
+    def entries(self, anchor: Head | None) -> None:
+        """Walks the chain and replays it."""
+        reached = anchor is None or (anchor.count == 0 and anchor.hash == FIRST)
+        query = select(schema.entries).order_by(schema.entries.c.number)
+        for row in self._connection.execute(query).mappings():
+            self._entry(dict(row))
+            if anchor is not None and self._count == anchor.count:
+                reached = True
+                if self._previous != anchor.hash:
+                    self.findings.append(f"entry {self._count} is not the one that the anchor was taken from")
+        if not reached and anchor is not None:
+            self.findings.append(f"it ends at entry {self._count}, and the anchor was taken at entry {anchor.count}")
+
+    def _entry(self, row: dict[str, Any]) -> None:
+        number = row["number"]
+        if number != self._count + 1:
+            self.findings.append(f"entries {self._count + 1} to {number - 1} are missing")
+        self._count = number
+        try:
+            hash_, fields = row.pop("hash"), {column: row[column] for column in COLUMNS}
+            if self._chain.link(self._previous, fields) != hash_:
+                self.findings.append(f"entry {number} was edited, moved or put in: its hash does not follow")
+            self._previous = str(hash_)
+            if not isinstance(row["at"], str) or written(moment(row["at"])) != row["at"] or row["at"] < self._at:
+                self.findings.append(f"entry {number} has a time that is malformed or before the entry before it")
+            self._at = row["at"]
+            details = {} if row["details"] is None else json.loads(row["details"])
+            {
+                "ledger": self._made,
+                "establish": self._budget,
+                "limit": self._budget,
+                "amend": self._budget,
+                "enrol": self._membership,
+                "dismiss": self._membership,
+                "reserve": self._reserve,
+                "complete": self._close,
+                "fail": self._close,
+            }[row["kind"]](row, details)
+        except _MALFORMED as error:
+            self.findings.append(f"entry {number} cannot be replayed ({type(error).__name__})")
+
+    def _made(self, row: Mapping[str, Any], details: Mapping[str, Any]) -> None:
+        if row["number"] != 1:
+            self.findings.append(f"entry {row['number']} begins a ledger in the middle of one")
+        if (details["key_check"] is not None) != self._chain.keyed:
+            self.findings.append("its first entry says that it has a key, and it has none, or the other way round")
+
+    def _budget(self, row: Mapping[str, Any], details: Mapping[str, Any]) -> None:
+        number, terms = row["number"], Terms.from_details(row["dataset"], details)
+        same = [
+            entry
+            for entry, old in self._terms.items()
+            if (old.dataset, old.holder, old.name) == (terms.dataset, terms.holder, terms.name)
+        ]
+        if bool(same) != (row["kind"] == "amend"):
+            self.findings.append(f"entry {number} sets a budget that exists, or amends one that does not")
+        for entry in same:
+            del self._terms[entry]
+            for table in (self._totals, self._costs):
+                for key in [key for key in table if key[0] == entry]:
+                    del table[key]
+        self._terms[number] = terms
+        period = terms.number_at(moment(row["at"]))
+        start = written(terms.start_of(period))
+        costs = Counter(
+            cost
+            for dataset, at, analyst, cost, groups in self._charges
+            if dataset == terms.dataset
+            and (terms.period is None or at >= start)
+            and _covers(terms, analyst=analyst, groups=groups)
+        )
+        [[budget, charged_period, totals]] = details["charged"]
+        if (budget, charged_period) != (number, period):
+            self.findings.append(f"entry {number} begins another budget or period than its own")
+        self._totals[number, period], self._costs[number, period] = (totals, number), costs
+
+    def _membership(self, row: Mapping[str, Any], details: Mapping[str, Any]) -> None:
+        changed = {(analyst, details["group"]) for analyst in details["analysts"]}
+        if row["kind"] == "enrol":
+            self._members |= changed
+        else:
+            self._members -= changed
+
+    def _reserve(self, row: Mapping[str, Any], details: Mapping[str, Any]) -> None:
+        number, at = row["number"], moment(row["at"])
+        groups = frozenset(group for analyst, group in self._members if analyst == row["analyst"])
+        applicable = {
+            (entry, terms.number_at(at))
+            for entry, terms in self._terms.items()
+            if terms.dataset == row["dataset"] and _covers(terms, analyst=row["analyst"], groups=groups)
+        }
+        charged = {(budget, period): totals for budget, period, totals in details["charged"]}
+        if set(charged) != applicable or not applicable:
+            self.findings.append(f"entry {number} was not charged to exactly the budgets that applied to it")
+        for key, totals in charged.items():
+            self._totals[key] = (totals, number)
+            self._costs.setdefault(key, Counter())[row["cost"]] += 1
+        self._charges.append((row["dataset"], row["at"], row["analyst"], row["cost"], groups))
+        self._open.add(number)
+
+    def _close(self, row: Mapping[str, Any], details: Mapping[str, Any]) -> None:
+        if row["reservation"] not in self._open:
+            self.findings.append(f"entry {row['number']} closes a reservation that is not open")
+        self._open.discard(row["reservation"])
+        self._closed[row["kind"]] += 1
+        if row["kind"] == "complete" and details["answer"] is not None:
+            self._answers[row["reservation"]] = details["answer"]
+
+    # ---------------------------------------------------------------- what stands beside the chain
+
+    def tables(self) -> None:
+        """Are the other tables what the entries say?"""
+        heads = [tuple(row) for row in self._connection.execute(select(schema.head))]
+        if heads != [(1, self._count, self._previous)]:
+            self.findings.append(f"the record of the last entry does not name entry {self._count} and its hash")
+        stored = {tuple(row) for row in self._connection.execute(select(schema.budgets))}
+        wanted = {(entry, terms.dataset, terms.holder, terms.name) for entry, terms in self._terms.items()}
+        self._compare("the list of budgets", stored, wanted)
+        members = {(row.analyst, row.team) for row in self._connection.execute(select(schema.members))}
+        self._compare("the list of members of groups", members, self._members)
+        self._compare_totals()
+        self._compare_answers()
+
+    def _compare(self, what: str, stored: set[Any], wanted: set[Any]) -> None:
+        if stored != wanted:
+            self.findings.append(f"{what} is not what the entries say ({len(stored ^ wanted)} rows differ)")
+
+    def _compare_totals(self) -> None:
+        rows = {(row.budget, row.period): row for row in self._connection.execute(select(schema.totals))}
+        if set(rows) != set(self._totals):
+            self.findings.append("the running totals are not those of the budgets and periods that were charged")
+        for key in rows.keys() & self._totals.keys():
+            row, (expected, entry) = rows[key], self._totals[key]
+            terms = self._terms[key[0]]
+            try:
+                if digest(row.totals) != expected or row.entry != entry:
+                    self.findings.append(f"the running totals of {terms.label} were edited")
+                    continue
+                self._recount(terms, self._costs[key], totals_from_text(row.totals), charged=entry != key[0])
+            except _MALFORMED as error:
+                self.findings.append(f"the running totals of {terms.label} cannot be read ({type(error).__name__})")
+
+    def _recount(self, terms: Terms, costs: Counter[str], totals: tuple[Exact, ...], *, charged: bool) -> None:
+        for total, today in zip(totals, counted(terms, costs), strict=True):
+            if total != INFINITE and (today == INFINITE or float(total) < float(today) * _SLACK):
+                self.findings.append(
+                    f"the running totals of {terms.label} are below what its costs add up to. Either they were "
+                    f"changed and all hashes computed anew, or this release of discreet counts some costs higher than "
+                    f"the one that admitted them; then ledger.amend(...) counts all of them again"
+                )
+                break
+        if charged and not terms.balance(totals).holds:
+            self.findings.append(f"more was charged to {terms.label} than it allows")
+
+    def _compare_answers(self) -> None:
+        seen = set()
+        for row in self._connection.execute(select(schema.answers)):
+            seen.add(row.reservation)
+            expected = self._answers.get(row.reservation)
+            if not isinstance(row.answer, bytes) or digest(row.answer) != expected:
+                self.findings.append(f"the answer of entry {row.reservation} is not the one that was stored")
+        self.findings += [f"the answer of entry {number} is missing" for number in sorted(set(self._answers) - seen)]
+
+    def report(self, anchor: Head | None) -> Report:
+        """What was found to be intact."""
+        return Report(
+            path=self._name,
+            head=Head(self._count, self._previous),
+            reservations=len(self._charges),
+            released=self._closed["complete"],
+            failed=self._closed["fail"],
+            answers=len(self._answers),
+            budgets=len(self._terms),
+            anchored=anchor is not None,
+            keyed=self._chain.keyed,
+        )
+
+
+def _covers(terms: Terms, *, analyst: str, groups: frozenset[str]) -> bool:
+    """Whether a charge by an analyst who is in these groups counts for a budget."""
+    if terms.holder == "dataset":
+        return True
+    return terms.name == analyst if terms.holder == "analyst" else terms.name in groups
+
+
+def _short(text: str) -> str:
+    return text.splitlines()[0][:60]

@@ -1,0 +1,535 @@
+"""The ledger: what is charged, what is refused, what is shown, and that a file remembers all of it."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import discreet
+from discreet import Budget, Cost, Filter, Ledger
+from discreet.errors import AdjacencyMismatch, BudgetExceeded, InvalidArgument, LedgerError
+from discreet.ledger import Entry, Head, Standing
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    made = Ledger.open(tmp_path / "ledger.db")
+    made.establish("visits", Budget(epsilon=1.0))
+    return made
+
+
+def reopened(ledger: Ledger) -> Ledger:
+    """The same file, seen by somebody else."""
+    assert ledger.path is not None
+    return Ledger.open(ledger.path)
+
+
+# -------------------------------------------------------------------- spending
+
+
+def test_a_charge_is_durable_when_reserve_returns(ledger: Ledger) -> None:
+    entry = ledger.reserve("visits", Cost.pure(0.25), analyst="ada", what="SELECT 1", fingerprint="f1")
+    other = reopened(ledger)
+    (found,) = other.entries("visits", kind="reserve")
+    assert (found.id, found.cost, found.analyst, found.what, found.fingerprint, found.hash, found.at) == (
+        entry.id,
+        Cost.pure(0.25),
+        "ada",
+        "SELECT 1",
+        "f1",
+        entry.hash,
+        entry.at,
+    )
+    assert other.remaining("visits") == 0.75
+    assert abs(entry.at - datetime.now(UTC)) < timedelta(minutes=10)
+
+
+def test_ten_tenths_are_one_and_nothing_more_fits(ledger: Ledger) -> None:
+    for _ in range(10):
+        ledger.reserve("visits", Cost.pure(0.1))
+    before = ledger.head
+    with pytest.raises(BudgetExceeded, match="data set 'visits'") as refused:
+        ledger.reserve("visits", Cost.pure(1e-9))
+    assert (refused.value.requested, refused.value.remaining, refused.value.unit) == (1e-9, 0.0, "epsilon")
+    assert ledger.remaining("visits") == 0.0
+    assert ledger.head == before  # a refusal leaves no trace
+    ledger.verify()
+
+
+def test_a_reservation_that_is_never_completed_stays_spent(ledger: Ledger) -> None:
+    ledger.reserve("visits", Cost.pure(0.5))
+    assert reopened(ledger).remaining("visits") == 0.5
+    assert ledger.verify().unfinished == 1
+
+
+def test_a_failed_release_stays_spent_and_says_so(ledger: Ledger) -> None:
+    entry = ledger.reserve("visits", Cost.pure(0.5))
+    ledger.fail(entry, "the engine ran out of memory")
+    assert ledger.remaining("visits") == 0.5
+    assert [item.state for item in ledger.entries(kind="reserve")] == ["failed"]
+    (closing,) = ledger.entries(kind="fail")
+    assert closing.details == {"note": "the engine ran out of memory"}
+    assert closing.reservation == entry.id
+
+
+def test_a_reservation_is_closed_once(ledger: Ledger) -> None:
+    entry = ledger.reserve("visits", Cost.pure(0.1))
+    ledger.complete(entry, b"1")
+    for close in (lambda: ledger.complete(entry, b"2"), lambda: ledger.fail(entry, "no")):
+        with pytest.raises(InvalidArgument, match="released already"):
+            close()
+    assert ledger.verify().released == 1
+
+
+def test_an_entry_of_another_ledger_closes_nothing(ledger: Ledger) -> None:
+    other = Ledger.in_memory()
+    other.establish("visits", Budget(epsilon=1.0))
+    stranger = other.reserve("visits", Cost.pure(0.1))
+    ledger.reserve("visits", Cost.pure(0.1))
+    with pytest.raises(InvalidArgument, match="this ledger"):
+        ledger.complete(stranger, b"")
+    with pytest.raises(InvalidArgument, match="reserve"):
+        ledger.complete(next(ledger.entries(kind="establish")), b"")
+    with pytest.raises(InvalidArgument, match="reserve"):
+        ledger.complete(3, b"")  # type: ignore[arg-type]
+
+
+BUDGETS = [
+    Budget(epsilon=2.0),
+    Budget(epsilon=2.0, delta=1e-6),
+    Budget(rho=0.2),
+    Budget(mu=0.7),
+    Budget(renyi={4.0: 0.5, 16.0: 3.0}),
+    Budget(epsilon=1.0, delta=1e-6, shares={"gaussian": 1}),
+]
+COSTS = st.one_of(
+    st.floats(0.01, 0.6).map(Cost.pure),
+    st.floats(1.0, 50.0).map(Cost.discrete_laplace),
+    st.floats(2.0, 50.0).map(Cost.gaussian),
+    st.floats(0.001, 0.1).map(Cost.concentrated),
+    st.tuples(st.floats(0.01, 0.3), st.sampled_from([1e-9, 1e-7])).map(lambda pair: Cost.approximate(*pair)),
+)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+@given(costs=st.lists(COSTS, max_size=6))
+def test_the_ledger_admits_what_a_filter_admits_and_leaves_what_it_leaves(budget: Budget, costs: list[Cost]) -> None:
+    ledger, guard = Ledger.in_memory(), Filter(budget)
+    ledger.establish("d", budget)
+    for cost in costs:
+        if guard.admits(cost):
+            guard.charge(cost)
+            ledger.reserve("d", cost)
+        else:
+            with pytest.raises(BudgetExceeded):
+                ledger.reserve("d", cost)
+        assert ledger.remaining("d") == guard.remaining
+    (standing,) = ledger.standings("d")
+    assert standing.remaining_delta == guard.remaining_delta
+    assert standing.unit == budget.unit
+    assert ledger.spent("d") == guard.spent
+    ledger.verify()
+
+
+@given(amounts=st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.7, 1 / 3, 1e-17, 0.1 + 0.2]), max_size=12))
+def test_totals_are_exact(amounts: list[float]) -> None:
+    ledger = Ledger.in_memory()
+    ledger.establish("d", Budget(epsilon=1.0))
+    total = Fraction(0)
+    for amount in amounts:
+        try:
+            ledger.reserve("d", Cost.pure(amount))
+            total += Fraction(repr(amount))
+        except BudgetExceeded:
+            assert total + Fraction(repr(amount)) > 1
+    assert total <= 1
+
+
+# -------------------------------------------------------------------- budgets
+
+
+def test_establishing_again_changes_nothing_and_another_budget_is_refused(ledger: Ledger) -> None:
+    before = ledger.head
+    ledger.establish("visits", Budget(epsilon=1.0))
+    assert ledger.head == before
+    with pytest.raises(InvalidArgument, match=r"Budget\(epsilon=1.0\) already.*ledger\.amend"):
+        ledger.establish("visits", Budget(epsilon=2.0))
+    with pytest.raises(InvalidArgument, match=r"ledger\.amend"):
+        ledger.establish("visits", Budget(epsilon=1.0), period=timedelta(days=1))
+    assert ledger.head == before
+
+
+def test_a_budget_with_delta_can_be_established_again_from_another_process(tmp_path: Path) -> None:
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    first = Ledger.open(tmp_path / "l.db")
+    first.establish("d", budget)
+    before = first.head
+    Ledger.open(tmp_path / "l.db").establish("d", Budget(epsilon=1.0, delta=1e-6))
+    assert first.head == before
+    assert first.standings("d")[0].budget == budget
+
+
+def test_amending_counts_what_was_spent_and_writes_down_why(ledger: Ledger) -> None:
+    ledger.reserve("visits", Cost.pure(0.8))
+    ledger.amend("visits", Budget(epsilon=2.0), reason="the board agreed on 3 May")
+    assert ledger.remaining("visits") == pytest.approx(1.2, abs=1e-15)
+    (entry,) = ledger.entries(kind="amend")
+    assert entry.details["reason"] == "the board agreed on 3 May"
+    ledger.amend("visits", Budget(epsilon=0.5), reason="too much")
+    assert ledger.remaining("visits") == 0.0
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve("visits", Cost.pure(0.01))
+    ledger.verify()
+
+
+def test_amending_into_another_notion_counts_the_costs_by_it(ledger: Ledger) -> None:
+    ledger.reserve("visits", Cost.pure(0.2))
+    ledger.amend("visits", Budget(rho=0.1), reason="zCDP from now on")
+    guard = Filter(Budget(rho=0.1))
+    guard.charge(Cost.pure(0.2))
+    assert ledger.remaining("visits") == guard.remaining
+    ledger.verify()
+
+
+def test_amending_needs_a_reason_and_a_budget_to_amend(ledger: Ledger) -> None:
+    with pytest.raises(InvalidArgument, match="say why"):
+        ledger.amend("visits", Budget(epsilon=2.0), reason=" ")
+    with pytest.raises(InvalidArgument, match="no such budget"):
+        ledger.amend("visits", Budget(epsilon=2.0), reason="r", analyst="ada")
+
+
+def test_an_unknown_data_set_is_refused_with_the_closest_name(ledger: Ledger) -> None:
+    for call in (
+        lambda: ledger.reserve("visit", Cost.pure(0.1)),
+        lambda: ledger.remaining("visit"),
+        lambda: ledger.spent("visit"),
+        lambda: ledger.answer("visit", "f"),
+        lambda: ledger.standings("visit"),
+        lambda: ledger.limit("visit", Budget(epsilon=1.0), analyst="ada"),
+    ):
+        with pytest.raises(InvalidArgument, match="did you mean 'visits'"):
+            call()
+
+
+def test_a_cost_under_another_adjacency_is_refused(ledger: Ledger) -> None:
+    before = ledger.head
+    with pytest.raises(AdjacencyMismatch):
+        ledger.reserve("visits", Cost.pure(0.1, adjacency="replace-one"))
+    with pytest.raises(AdjacencyMismatch):
+        ledger.limit("visits", Budget(epsilon=1.0, adjacency="replace-one"), analyst="ada")
+    assert ledger.head == before
+    ledger.reserve("visits", Cost.pure(0.1))
+    with pytest.raises(AdjacencyMismatch):
+        ledger.amend("visits", Budget(epsilon=1.0, adjacency="replace-one"), reason="r")
+    ledger.verify()
+
+
+def test_a_cost_that_the_budget_cannot_count_is_refused(ledger: Ledger) -> None:
+    with pytest.raises(BudgetExceeded, match="no finite pure epsilon"):
+        ledger.reserve("visits", Cost.gaussian(10.0))
+
+
+def test_data_sets_do_not_share_budgets(ledger: Ledger) -> None:
+    ledger.establish("sales", Budget(rho=0.5))
+    ledger.reserve("visits", Cost.pure(1.0))
+    assert (ledger.remaining("visits"), ledger.remaining("sales")) == (0.0, 0.5)
+    assert ledger.datasets() == ("sales", "visits")
+
+
+# -------------------------------------------------------------------- analysts and groups
+
+
+def test_a_charge_must_fit_into_every_budget_that_applies(ledger: Ledger) -> None:
+    ledger.limit("visits", Budget(epsilon=0.5), analyst="ada")
+    ledger.enrol("marketing", ["ada", "bob"])
+    ledger.limit("visits", Budget(epsilon=0.6), group="marketing")
+    ledger.reserve("visits", Cost.pure(0.3), analyst="ada")
+    assert ledger.remaining("visits", analyst="ada") == pytest.approx(0.2)
+    assert ledger.remaining("visits", analyst="bob") == pytest.approx(0.3)
+    assert ledger.remaining("visits", analyst="eve") == pytest.approx(0.7)
+    with pytest.raises(BudgetExceeded, match="analyst 'ada' on 'visits'"):
+        ledger.reserve("visits", Cost.pure(0.25), analyst="ada")
+    with pytest.raises(BudgetExceeded, match="group 'marketing' on 'visits'"):
+        ledger.reserve("visits", Cost.pure(0.35), analyst="bob")
+    ledger.reserve("visits", Cost.pure(0.7), analyst="eve")
+    assert ledger.remaining("visits", analyst="bob") == 0.0  # the data set has no more
+    assert ledger.spent("visits", analyst="ada") == Cost.pure(0.3)
+    assert ledger.spent("visits") == Cost.pure(0.3) + Cost.pure(0.7)
+    ledger.verify()
+
+
+def test_a_limit_set_later_counts_what_was_spent_before(ledger: Ledger) -> None:
+    ledger.enrol("marketing", ["ada"])
+    ledger.reserve("visits", Cost.pure(0.3), analyst="ada")
+    ledger.reserve("visits", Cost.pure(0.1), analyst="bob")
+    ledger.enrol("marketing", ["bob"])  # what bob spent before he joined is not the group's
+    ledger.limit("visits", Budget(epsilon=0.5), analyst="ada")
+    ledger.limit("visits", Budget(epsilon=0.5), group="marketing")
+    left = {item.name: item.remaining for item in ledger.standings("visits")}
+    assert left == {"": pytest.approx(0.6), "ada": pytest.approx(0.2), "marketing": pytest.approx(0.2)}
+    ledger.verify()
+
+
+def test_whoever_left_a_group_no_longer_spends_from_it(ledger: Ledger) -> None:
+    ledger.enrol("marketing", ["ada", "bob"])
+    ledger.limit("visits", Budget(epsilon=0.3), group="marketing")
+    ledger.reserve("visits", Cost.pure(0.2), analyst="ada")
+    ledger.dismiss("marketing", ["ada"])
+    assert ledger.members("marketing") == ("bob",)
+    ledger.reserve("visits", Cost.pure(0.5), analyst="ada")
+    assert ledger.remaining("visits", analyst="bob") == pytest.approx(0.1)
+    ledger.amend("visits", Budget(epsilon=0.25), group="marketing", reason="less")
+    assert ledger.remaining("visits", analyst="bob") == pytest.approx(0.05)
+    ledger.verify()
+
+
+def test_enrolling_twice_is_written_once(ledger: Ledger) -> None:
+    ledger.enrol("marketing", ["ada"])
+    before = ledger.head
+    ledger.enrol("marketing", ["ada"])
+    ledger.dismiss("marketing", ["nobody"])
+    assert ledger.head == before
+
+
+def test_what_remains_is_in_the_notion_of_the_data_set_also_under_a_limit_in_another(ledger: Ledger) -> None:
+    ledger.establish("sales", Budget(epsilon=1.0))
+    ledger.limit("sales", Budget(rho=0.02), analyst="ada")
+    left = ledger.remaining("sales", analyst="ada")
+    assert 0 < left < 1
+    ledger.reserve("sales", Cost.pure(left), analyst="ada")
+    assert ledger.remaining("sales", analyst="ada") < 1e-4
+    ledger.establish("clicks", Budget(rho=0.5))
+    ledger.limit("clicks", Budget(epsilon=1.0), analyst="ada")
+    assert ledger.remaining("clicks", analyst="ada") == 0.0  # no zCDP release has a finite pure epsilon
+    assert ledger.remaining("clicks", analyst="bob") == 0.5
+
+
+def test_limits_name_exactly_one_holder(ledger: Ledger) -> None:
+    with pytest.raises(InvalidArgument, match="whose budget"):
+        ledger.limit("visits", Budget(epsilon=1.0))
+    with pytest.raises(InvalidArgument, match="one of them"):
+        ledger.limit("visits", Budget(epsilon=1.0), analyst="a", group="b")
+    ledger.limit("visits", Budget(epsilon=1.0), analyst="a")
+    with pytest.raises(InvalidArgument, match="amend"):
+        ledger.limit("visits", Budget(epsilon=0.5), analyst="a")
+
+
+# -------------------------------------------------------------------- answers
+
+
+def test_an_identical_question_gets_its_stored_answer(ledger: Ledger) -> None:
+    entry = ledger.reserve("visits", Cost.pure(0.1), analyst="ada", fingerprint="f1")
+    assert ledger.answer("visits", "f1", analyst="ada") is None  # not yet released
+    ledger.complete(entry, b"\x00noisy\xff")
+    other = reopened(ledger)
+    assert other.answer("visits", "f1", analyst="ada") == b"\x00noisy\xff"
+    assert other.answer("visits", "f2", analyst="ada") is None
+    assert other.remaining("visits") == 0.9
+
+
+def test_the_newest_answer_is_given_and_empty_answers_are_answers(ledger: Ledger) -> None:
+    for answer in (b"old", b""):
+        ledger.complete(ledger.reserve("visits", Cost.pure(0.1), fingerprint="f1"), answer)
+    assert ledger.answer("visits", "f1") == b""
+    ledger.complete(ledger.reserve("visits", Cost.pure(0.1), fingerprint="f1"))  # keeps none
+    assert ledger.answer("visits", "f1") == b""
+    ledger.fail(ledger.reserve("visits", Cost.pure(0.1), fingerprint="f1"), "failed")
+    assert ledger.answer("visits", "f1") == b""
+
+
+def test_answers_of_others_are_shared_only_if_asked_for_and_not_under_a_limit(ledger: Ledger) -> None:
+    ledger.complete(ledger.reserve("visits", Cost.pure(0.1), analyst="ada", fingerprint="f1"), b"1")
+    assert ledger.answer("visits", "f1", analyst="bob") is None
+    assert ledger.answer("visits", "f1", analyst="bob", shared=True) == b"1"
+    ledger.limit("visits", Budget(epsilon=0.5), analyst="bob")
+    assert ledger.answer("visits", "f1", analyst="bob", shared=True) is None
+    ledger.enrol("team", ["eve"])
+    ledger.limit("visits", Budget(epsilon=0.5), group="team")
+    assert ledger.answer("visits", "f1", analyst="eve", shared=True) is None
+    ledger.establish("sales", Budget(epsilon=1.0))
+    assert ledger.answer("sales", "f1", analyst="ada", shared=True) is None  # another data set
+
+
+# -------------------------------------------------------------------- reading
+
+
+def test_entries_tell_the_whole_story_in_order(ledger: Ledger) -> None:
+    ledger.limit("visits", Budget(epsilon=0.5), analyst="ada")
+    ledger.enrol("g", ["ada"])
+    one = ledger.reserve("visits", Cost.pure(0.1), analyst="ada")
+    ledger.reserve("visits", Cost.pure(0.1), analyst="bob")
+    ledger.complete(one, b"x")
+    kinds = [entry.kind for entry in ledger.entries()]
+    assert kinds == ["ledger", "establish", "limit", "enrol", "reserve", "reserve", "complete"]
+    assert [entry.id for entry in ledger.entries()] == list(range(1, 8))
+    assert [entry.state for entry in ledger.entries(kind="reserve")] == ["released", "reserved"]
+    assert [entry.id for entry in ledger.entries("visits", analyst="ada")] == [5, 7]
+    assert [entry.id for entry in ledger.entries(after=5)] == [6, 7]
+    assert all(isinstance(entry, Entry) for entry in ledger.entries())
+    assert isinstance(ledger.standings("visits")[0], Standing)
+
+
+def test_more_entries_than_a_page_are_all_read(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.ledger.ledger._PAGE", 3)
+    for _ in range(7):
+        ledger.reserve("visits", Cost.pure(0.001))
+    assert [entry.id for entry in ledger.entries()] == list(range(1, 10))
+
+
+def test_the_head_moves_with_every_entry_and_can_be_written_down(ledger: Ledger) -> None:
+    before = ledger.head
+    ledger.reserve("visits", Cost.pure(0.1))
+    after = ledger.head
+    assert after.count == before.count + 1
+    assert after.hash != before.hash
+    assert Head.parse(f" {after}\n") == after
+
+
+@pytest.mark.parametrize("text", ["", "3", "3:", "x:" + "0" * 64, "3:" + "0" * 63, "3:" + "G" * 64, "-1:" + "0" * 64])
+def test_what_is_no_head_is_refused(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="anchor"):
+        Head.parse(text)
+
+
+def test_a_ledger_is_reached_from_the_package_and_shows_itself(ledger: Ledger) -> None:
+    assert discreet.Ledger is Ledger
+    assert repr(Ledger.in_memory()) == "Ledger.in_memory()"
+    assert repr(ledger) == f"Ledger.open({str(ledger.path)!r})"
+    assert Ledger.in_memory().path is None
+
+
+def test_a_closed_ledger_opens_again_when_used(ledger: Ledger) -> None:
+    with ledger:
+        ledger.reserve("visits", Cost.pure(0.1))
+    assert ledger.path is not None
+    assert not ledger.path.with_name("ledger.db-wal").exists()  # one file when nobody has it open
+    assert ledger.remaining("visits") == 0.9
+
+
+# -------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("name", ["", " a", "a\n", "a\0b", "x" * 201, "\ud800", 3, None, b"a"])
+def test_names_that_could_be_mistaken_are_refused(ledger: Ledger, name: object) -> None:
+    before = ledger.head
+    calls = [
+        lambda: ledger.establish(name, Budget(epsilon=1.0)),  # type: ignore[arg-type]
+        lambda: ledger.reserve(name, Cost.pure(0.1)),  # type: ignore[arg-type]
+        lambda: ledger.reserve("visits", Cost.pure(0.1), analyst=name),  # type: ignore[arg-type]
+        lambda: ledger.enrol(name, ["ada"]),  # type: ignore[arg-type]
+        lambda: ledger.enrol("g", [name]),  # type: ignore[list-item]
+        lambda: ledger.remaining("visits", analyst=name),  # type: ignore[arg-type]
+    ]
+    for call in calls:
+        with pytest.raises(InvalidArgument):
+            call()
+    assert ledger.head == before
+
+
+def test_other_bad_input_is_refused_before_anything_is_written(ledger: Ledger) -> None:
+    before = ledger.head
+    entry = ledger.reserve("visits", Cost.zero())
+    assert ledger.head.count == before.count + 1  # nothing is still something to write down
+    before = ledger.head
+    for call in (
+        lambda: ledger.reserve("visits", 0.1),  # type: ignore[arg-type]
+        lambda: ledger.reserve("visits", Cost.pure(0.1), what=3),  # type: ignore[arg-type]
+        lambda: ledger.reserve("visits", Cost.pure(0.1), what="x" * 1_000_001),
+        lambda: ledger.reserve("visits", Cost.pure(0.1), fingerprint=""),
+        lambda: ledger.complete(entry, "text"),  # type: ignore[arg-type]
+        lambda: ledger.fail(entry, None),  # type: ignore[arg-type]
+        lambda: ledger.establish("new", 1.0),  # type: ignore[arg-type]
+        lambda: ledger.establish("new", Budget(epsilon=1.0), period=timedelta(0)),
+        lambda: ledger.establish("new", Budget(epsilon=1.0), period=3),  # type: ignore[arg-type]
+        lambda: ledger.enrol("g", "ada"),
+        lambda: ledger.enrol("g", []),
+        lambda: ledger.verify(anchor=3),  # type: ignore[arg-type]
+        lambda: Ledger.open(":memory:"),
+        lambda: Ledger.open(3),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InvalidArgument):
+            call()
+    assert ledger.head == before
+
+
+@given(what=st.text(max_size=200), note=st.text(max_size=50), answer=st.binary(max_size=200))
+def test_whatever_text_and_bytes_are_stored_come_back(what: str, note: str, answer: bytes) -> None:
+    if "\0" in what + note:
+        return
+    ledger = Ledger.in_memory()
+    ledger.establish("d", Budget(epsilon=1.0))
+    one, two = (ledger.reserve("d", Cost.pure(0.1), what=what, fingerprint="f") for _ in range(2))
+    ledger.complete(one, answer)
+    ledger.fail(two, note)
+    assert [entry.what for entry in ledger.entries(kind="reserve")] == [what, what]
+    assert next(ledger.entries(kind="fail")).details["note"] == note
+    assert ledger.answer("d", "f") == answer
+    ledger.verify()
+
+
+def test_costs_of_every_kind_survive_the_file(tmp_path: Path) -> None:
+    costs = [
+        Cost.gaussian(5.0).sampled(0.01),
+        Cost.from_pair({"a": 0.5, "b": 0.5}, {"a": 0.4, "b": 0.6}),
+        Cost.renyi({2.0: 0.001, 8.0: 0.01}),
+        3 * Cost.discrete_gaussian(30.0) + Cost.staircase(0.1),
+        Cost.approximate(0.1, 1e-9),
+    ]
+    ledger = Ledger.open(tmp_path / "l.db")
+    ledger.establish("d", Budget(epsilon=8.0, delta=1e-6))
+    for cost in costs:
+        ledger.reserve("d", cost)
+    again = Ledger.open(tmp_path / "l.db")
+    assert [entry.cost for entry in again.entries(kind="reserve")] == costs
+    assert math.isfinite(again.remaining("d"))
+    again.verify()
+
+
+# -------------------------------------------------------------------- keys
+
+
+def test_a_ledger_with_a_key_needs_that_key(tmp_path: Path) -> None:
+    key, other = tmp_path / "key", tmp_path / "other"
+    key.write_bytes(b"k" * 32)
+    other.write_bytes(b"o" * 32)
+    with Ledger.open(tmp_path / "l.db", key=key) as ledger:
+        ledger.establish("d", Budget(epsilon=1.0))
+        assert ledger.verify().keyed
+    with pytest.raises(LedgerError, match="made with a key"):
+        Ledger.open(tmp_path / "l.db")
+    with pytest.raises(LedgerError, match="another key"):
+        Ledger.open(tmp_path / "l.db", key=other)
+    looking = Ledger.open(tmp_path / "l.db", read_only=True)
+    assert looking.remaining("d") == 1.0
+    with pytest.raises(LedgerError, match="made with a key"):
+        looking.verify()
+    Ledger.open(tmp_path / "plain.db")
+    with pytest.raises(LedgerError, match="without a key"):
+        Ledger.open(tmp_path / "plain.db", key=key)
+
+
+def test_a_key_that_cannot_be_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "short").write_bytes(b"k")
+    for key in (tmp_path / "short", tmp_path / "missing"):
+        with pytest.raises(InvalidArgument, match="key"):
+            Ledger.open(tmp_path / "l.db", key=key)
+
+
+# -------------------------------------------------------------------- keeping
+
+
+def test_a_backup_is_one_file_that_verifies_and_is_never_written_over(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.complete(ledger.reserve("visits", Cost.pure(0.1), fingerprint="f"), b"1")
+    ledger.backup(tmp_path / "copy.db")
+    assert sorted(path.name for path in tmp_path.glob("copy*")) == ["copy.db"]
+    with pytest.raises(InvalidArgument, match="exists"):
+        ledger.backup(tmp_path / "copy.db")
+    copy = Ledger.open(tmp_path / "copy.db")
+    assert copy.verify(anchor=ledger.head).answers == 1
+    assert copy.remaining("visits") == 0.9
