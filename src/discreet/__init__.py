@@ -60,7 +60,9 @@ _HOMES = {
     **dict.fromkeys(("Budget", "Cost", "Filter", "Odometer", "calibrate"), "discreet.accounting"),
     "Ledger": "discreet.ledger",
 }  # all others are errors
-_ROOMS = frozenset({"accounting", "audit", "divergence", "engines", "ledger", "mechanisms", "noise", "plots"})
+_ROOMS = frozenset(
+    {"accounting", "audit", "divergence", "engines", "last_iterate", "ledger", "mechanisms", "noise", "plots"}
+)
 
 
 def __getattr__(name: str) -> object:

@@ -68,12 +68,15 @@ class Explanation:
     certificate: str
     meaning: str
     not_covered: tuple[str, ...]
+    amplification: str = ""
+    """Which bound of a part that has several was the best, and why; empty without such parts."""
 
     def __str__(self) -> str:
         paragraphs = [
             ("Cost", "; ".join(self.made_of)),
             ("Neighbours", f"{self.adjacency}: {self.neighbours}."),
             ("Reading", f"{self.question}: {up(self.upper)}, certified bracket {bracket(self.lower, self.upper)}."),
+            *([("Amplified", self.amplification)] if self.amplification else []),
             ("Accountant", self.accountant),
             ("Certificate", self.certificate),
             ("Meaning", self.meaning),
@@ -111,6 +114,7 @@ def explain(cost: Cost, reading: Reading, *, delta: float | None = None, epsilon
         certificate=_certificate(reading),
         meaning=_meaning(cost, *promised),
         not_covered=_NOT_COVERED,
+        amplification=" ".join(words for leaf, _ in cost.parts if (words := leaf.because())),
     )
 
 

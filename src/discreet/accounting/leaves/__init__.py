@@ -2,6 +2,7 @@
 
 from discreet.accounting.leaves.choices import ExponentialMechanism, RandomizedResponse
 from discreet.accounting.leaves.guarantees import Approximate, Concentrated, GaussianGuarantee, Pure, RenyiCurve
+from discreet.accounting.leaves.iterate import LastIterate
 from discreet.accounting.leaves.leaf import Leaf
 from discreet.accounting.leaves.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Staircase
 from discreet.accounting.leaves.own import OwnDistributions, Table, TradeoffCurve
@@ -16,6 +17,7 @@ __all__ = [
     "Gaussian",
     "GaussianGuarantee",
     "Laplace",
+    "LastIterate",
     "Leaf",
     "OwnDistributions",
     "Pure",

@@ -88,6 +88,10 @@ class Leaf(ABC):
 
         return float(-2 * ndtri_exp(log_expit(-epsilon))) * (1 + 1e-13)
 
+    def because(self) -> str:
+        """Which of several bounds this leaf stands for and why, in words; empty if there is only one."""
+        return ""
+
     def sampled(self, rate: float) -> Leaf:
         """This leaf with every record taken independently with probability `rate`."""
         from discreet.accounting.leaves.sampled import Sampled

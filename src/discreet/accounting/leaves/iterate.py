@@ -1,0 +1,105 @@
+"""The last iterate of a noisy contraction: hidden states, one release."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from discreet.accounting.iteration.process import Process, Runs
+from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, check_fields, decimal, rounded_up
+from discreet.accounting.pairs.gaussian import GaussianPair
+from discreet.errors import InvalidArgument, StorageError
+
+if TYPE_CHECKING:
+    from discreet.accounting.pair import Pair
+
+__all__ = ["LastIterate"]
+
+_FIELDS = ("name", "contraction", "noise", "push", "diameter")
+
+
+@dataclass(frozen=True, repr=False)
+class LastIterate(Leaf):
+    """The last state of a `Process`: mu-GDP with the mu of its convex program [Bok et al. 2024].
+
+    The description is kept, not the mu: a stored cost is solved again when it is read.
+    """
+
+    kind: ClassVar[str] = "last_iterate"
+    can_be_sampled: ClassVar[bool] = False
+    process: Process
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.process, Process):
+            raise InvalidArgument("process", self.process, "pass a Process, or use the functions of last_iterate")
+        if not 0 < self.mu <= LARGEST_EPSILON:
+            raise InvalidArgument(
+                "process",
+                self.process.name,
+                f"its mu is {self.mu:.6g}, and a mu above {LARGEST_EPSILON:g} protects nobody; add noise"
+                if self.mu > 0
+                else "no step uses the record: that costs nothing, Cost.zero()",
+            )
+
+    @cached_property
+    def mu(self) -> float:
+        """The mu of the whole process."""
+        return max(self.process.mu, 1e-100) if self.process.touched else 0.0
+
+    def pair(self) -> Pair:
+        return GaussianPair(self.mu)
+
+    def witness(self) -> Pair | None:
+        """What quadratic losses reach; nothing is known from below on a bounded set."""
+        attained = min(self.process.attained, self.mu)
+        return GaussianPair(attained) if attained > 1e-100 else None
+
+    def zcdp(self) -> float:
+        return rounded_up(decimal(self.mu) ** 2 / 2)
+
+    def gdp(self) -> float:
+        return self.mu
+
+    def pure_epsilon(self) -> float:
+        return math.inf
+
+    def because(self) -> str:
+        return f"{self.process.name}: {self.process.why()}"
+
+    def fields(self) -> dict[str, Any]:
+        values: dict[str, Any] = {name: getattr(self.process, name) for name in _FIELDS}
+        for name in ("contraction", "noise", "push"):
+            values[name] = [list(run) for run in values[name]]
+        return values
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> Leaf:
+        check_fields("a 'last_iterate' entry", values, _FIELDS)
+        return cls(
+            Process(
+                name=values["name"],
+                contraction=_runs("contraction", values["contraction"]),
+                noise=_runs("noise", values["noise"]),
+                push=_runs("push", values["push"]),
+                diameter=values["diameter"],
+            )
+        )
+
+    @cached_property
+    def _digest(self) -> str:
+        return hashlib.sha256(repr(self.process).encode()).hexdigest()[:16]
+
+    def __repr__(self) -> str:
+        return f"LastIterate({self.process.name}, {self.process.steps} steps, {self._digest})"
+
+    def describe(self) -> str:
+        return f"last_iterate({self.process.name}, {self.process.steps} steps, mu={self.mu:.6g})"
+
+
+def _runs(name: str, value: object) -> Runs:
+    if not isinstance(value, list) or not all(isinstance(row, list) and len(row) == 2 for row in value):
+        raise StorageError(f"the field '{name}' of a 'last_iterate' entry must be a list of [count, value] pairs.")
+    return tuple((row[0], row[1]) for row in value)
