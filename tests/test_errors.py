@@ -23,6 +23,7 @@ from discreet.errors import (
     LedgerCorrupt,
     LedgerError,
     MissingExtra,
+    PolicyError,
     SourceError,
     StorageError,
     UnknownVersion,
@@ -43,6 +44,10 @@ EXAMPLES: list[tuple[Exception, list[str]]] = [
     (
         BudgetExceeded(requested=0.5, remaining=0.25, unit="epsilon"),
         ["epsilon = 0.5", "epsilon = 0.25", "at most 0.25"],
+    ),
+    (
+        PolicyError("policy.toml: tables.visits", "unit 'usr' is no column", "Did you mean 'user'?"),
+        ["policy.toml: tables.visits: unit 'usr' is no column. Did you mean 'user'?"],
     ),
     (SourceError("visits.csv", "does not exist", "Pass a file."), ["visits.csv does not exist", "Pass a file."]),
     (EngineError("memory", "the engine ran out of memory. Give it more."), ["out of memory", "Give it more"]),

@@ -7,6 +7,7 @@
     ├── StorageError         (also ValueError)    a stored description cannot be read
     │   └── UnknownVersion                        it was written by a format this release does not know
     ├── BudgetExceeded                            a filter or ledger refused a charge; nothing was spent
+    ├── PolicyError          (also ValueError)    a policy says something that cannot be
     ├── SourceError          (also ValueError)    the data of a table cannot be read
     ├── EngineError          (also RuntimeError)  the engine failed; its own words are not repeated
     ├── LedgerError                               a ledger cannot be read or written now; nothing was half done
@@ -36,6 +37,7 @@ __all__ = [
     "LedgerCorrupt",
     "LedgerError",
     "MissingExtra",
+    "PolicyError",
     "SourceError",
     "StorageError",
     "UnknownVersion",
@@ -167,6 +169,17 @@ class LedgerCorrupt(LedgerError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.path, self.findings)
+
+
+class PolicyError(DiscreetError, ValueError):
+    """A policy says something that cannot be; says where (file, table, field), what, and what to write instead."""
+
+    def __init__(self, where: str, what: str, advice: str) -> None:
+        self.where, self.what, self.advice = where, what, advice
+        super().__init__(f"{where}: {what}. {advice}")
+
+    def __reduce__(self) -> tuple[type[PolicyError], tuple[str, str, str]]:
+        return type(self), (self.where, self.what, self.advice)
 
 
 class SourceError(DiscreetError, ValueError):

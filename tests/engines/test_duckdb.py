@@ -129,7 +129,7 @@ def test_a_view_of_a_database_is_refused_since_its_rows_may_be_about_many(engine
     )
     with pytest.raises(SourceError, match="'v' as a view"):
         engine.register("v", path, table="v")
-    with pytest.raises(SourceError, match="no table 'w'\\. It has: t"):
+    with pytest.raises(SourceError, match="no table 'w'\\. There are: t"):
         engine.register("w", path, table="w")
 
 
@@ -275,7 +275,7 @@ def test_only_types_of_single_values_can_be_declared(engine: DuckDBEngine, kind:
 
 
 def test_a_declared_column_that_does_not_exist_is_refused(engine: DuckDBEngine) -> None:
-    with pytest.raises(SourceError, match="no column 'town'\\. It has: user_id, city, spend"):
+    with pytest.raises(SourceError, match="no column 'town'\\. There are: user_id, city, spend"):
         engine.register("t", visits(), types={"town": "VARCHAR"})
 
 
@@ -632,10 +632,13 @@ def test_a_closed_engine_says_so_as_an_engine_error(engine: DuckDBEngine) -> Non
 def test_reading_a_table_loads_neither_pandas_nor_polars(tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet")
     code = (
-        "import sys\n"
-        "from discreet.engines import DuckDBEngine\n"
+        "import sys, pyarrow\n"
+        "from discreet.engines import DuckDBEngine, Sandbox, arrow_column\n"
         f"engine = DuckDBEngine(); relation = engine.register('t', {str(path)!r})\n"
-        "engine.numpy(f'SELECT * FROM {relation}')\n"
+        "engine.numpy(f'SELECT *, 1::HUGEINT AS h, NULL AS n FROM {relation}')\n"
+        "engine.numpy(f'SELECT * FROM {relation} WHERE false')\n"
+        "column = arrow_column([1, None, 2**90])\n"
+        "Sandbox().run('SELECT a + 1 AS b FROM t', {'t': pyarrow.table({'a': column})})\n"
         "print([name for name in ('pandas', 'polars') if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from discreet.engines.arrow import arrow_column, exact_integers
 from discreet.engines.duckdb import DuckDBEngine, DuckDBSession
 from discreet.engines.engine import Engine, Session
-from discreet.engines.integers import exact_integers
 from discreet.engines.sandbox import Sandbox
 
-__all__ = ["DuckDBEngine", "DuckDBSession", "Engine", "Sandbox", "Session", "exact_integers"]
+__all__ = ["DuckDBEngine", "DuckDBSession", "Engine", "Sandbox", "Session", "arrow_column", "exact_integers"]

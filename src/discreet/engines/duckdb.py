@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import count
+from discreet.engines.arrow import array_of
 from discreet.engines.failures import guarded
 from discreet.engines.files import csv_rows, distinct_names, files_of, parquet_rows
 from discreet.engines.frames import frame_of
-from discreet.engines.integers import array_of
-from discreet.engines.names import literal, plain_type, quoted
+from discreet.engines.names import closest, literal, plain_type, quoted
 from discreet.errors import EngineError, InvalidArgument, SourceError
 
 if TYPE_CHECKING:
@@ -280,8 +280,7 @@ class DuckDBEngine:
                 advice = "Name a table, or store the view's rows as one."
             else:
                 why = f"has {'no' if not found else 'more than one'} table '{table}'"
-                names = ", ".join(name if schema == "main" else f"{schema}.{name}" for schema, name in stored)
-                advice = f"It has: {names or 'no tables'}."
+                advice = closest(table, [name if schema == "main" else f"{schema}.{name}" for schema, name in stored])
             raise SourceError(path, why, advice)
         [(schema, name)] = found
         return f"{quoted(alias)}.{quoted(schema)}.{quoted(name)}"
@@ -297,7 +296,7 @@ class DuckDBEngine:
         for column in wanted:
             if column not in known:
                 raise SourceError(
-                    f"table '{name}'", f"has no column '{column}'", f"It has: {', '.join(c for c, _ in columns)}."
+                    f"table '{name}'", f"has no column '{column}'", closest(column, [c for c, _ in columns])
                 )
         parts = []
         for column, kind in columns:

@@ -1,19 +1,41 @@
-"""Names and texts as they are written in SQL."""
+"""Names and texts as they are written in SQL, and the one that was meant."""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from discreet.errors import InvalidArgument
 
-__all__ = ["literal", "plain_type", "quoted"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
+__all__ = ["closest", "literal", "plain_type", "quoted"]
+
+_LISTED = 20
 _SIMPLE = (
     r"BOOL(?:EAN)?|U?TINYINT|U?SMALLINT|U?INT(?:EGER)?|U?BIGINT|U?HUGEINT|INT[1248]|FLOAT|REAL|FLOAT[48]|DOUBLE"
     r"|DOUBLE PRECISION|VARCHAR|TEXT|STRING|CHAR|DATE|TIME|TIMESTAMP|DATETIME|TIMESTAMPTZ|TIMESTAMP WITH TIME ZONE"
     r"|TIMESTAMP_(?:S|MS|NS)|UUID|INTERVAL|BLOB"
 )
 _TYPE = re.compile(rf"(?:{_SIMPLE}|(?:DECIMAL|NUMERIC)(?:\(\d{{1,2}}(?:, ?\d{{1,2}})?\))?|VARCHAR\(\d{{1,9}}\))")
+
+
+def closest(name: str, known: Sequence[str]) -> str:
+    """Advice to somebody who wrote a name that does not exist: the closest one, and those that there are.
+
+    >>> closest("usr_id", ["user_id", "city"])
+    "Did you mean 'user_id'? There are: user_id, city."
+    """
+    import difflib
+
+    if not known:
+        return "There are none."
+    folded = {other.lower(): other for other in known}
+    close = difflib.get_close_matches(name.lower(), list(folded), n=1)
+    meant = f"Did you mean '{folded[close[0]]}'? " if close else ""
+    more = f", … ({len(known)} in all)" if len(known) > _LISTED else ""
+    return f"{meant}There are: {', '.join(known[:_LISTED])}{more}."
 
 
 def quoted(name: str) -> str:

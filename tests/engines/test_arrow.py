@@ -1,4 +1,4 @@
-"""Integers out of Arrow columns: nothing is rounded."""
+"""Arrow columns and arrays: nothing is rounded on the way out or in."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
-from hypothesis.strategies import integers, lists
+from hypothesis.strategies import booleans, dates, datetimes, floats, integers, just, lists, none, one_of, text
 
-from discreet.engines import exact_integers
-from discreet.engines.integers import array_of
+from discreet.engines import arrow_column, exact_integers
+from discreet.engines.arrow import array_of
 from discreet.errors import InvalidArgument
 
 WIDE = 10**38 - 1
@@ -65,3 +65,42 @@ def test_what_is_no_integer_is_refused(column: pa.Array) -> None:
 def test_a_null_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="COALESCE"):
         exact_integers(pa.array([1, None]))
+
+
+KINDS = one_of(
+    lists(integers(-WIDE, WIDE) | none()),
+    lists(integers(-(2**63), 2**63 - 1) | none()),
+    lists(floats(allow_nan=False) | none()),
+    lists(text() | none()),
+    lists(booleans() | none()),
+    lists(dates() | none()),
+    lists(datetimes() | none()),
+    lists(datetimes(timezones=just(dt.UTC)) | none()),
+)
+
+
+@given(KINDS)
+def test_a_column_holds_the_values_it_was_made_of(values: list[object]) -> None:
+    column = arrow_column(values)
+    column.validate(full=True)
+    assert array_of(column).tolist() == values
+
+
+def test_arrays_become_columns_of_their_type() -> None:
+    for array in (
+        np.array([1, 2**62]),
+        np.array([1.5, np.nan]),
+        np.array([True, False]),
+        np.array(["a", None], dtype=object),
+    ):
+        assert str(array_of(arrow_column(array)).tolist()) == str(array.tolist())
+    assert arrow_column(np.arange(10)[::2]).to_pylist() == [0, 2, 4, 6, 8]
+    assert arrow_column(np.array([], dtype=np.int64)).type == pa.int64()
+
+
+@pytest.mark.parametrize(
+    "values", [[1, "a"], [1, 2.5], [True, 1], [object()], [b"a"], [10**38], [NOON, NOON.replace(tzinfo=None)]]
+)
+def test_values_that_make_no_column_are_refused(values: list[object]) -> None:
+    with pytest.raises(InvalidArgument, match="values"):
+        arrow_column(values)

@@ -1,0 +1,287 @@
+"""What the owner of the data declares public: where tables are, whose rows they hold, and what is known of columns."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.arguments import count
+from discreet.engines.names import closest, plain_type, quoted
+from discreet.errors import InvalidArgument, PolicyError
+
+if TYPE_CHECKING:
+    from discreet.accounting import Budget
+    from discreet.engines import Engine
+    from discreet.query.catalog import Catalog
+
+__all__ = ["ColumnPolicy", "Policy", "TablePolicy", "placed"]
+
+_FILES = (".toml", ".yaml", ".yml")
+_OWN = re.compile(r"noisy_\d+", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ColumnPolicy:
+    """What is public about one column; everything is optional.
+
+    `type` is the DuckDB type to read it as (values that do not convert become NULL). `bounds` are the ends of the range
+    to which values are clamped. `keys` lists the values by which rows can be grouped without selecting them privately,
+    or `keys_from` names a column of a public table that has them, as "table.column". A `hidden` column does not exist
+    for analysts.
+    """
+
+    type: str | None = None
+    bounds: Sequence[Any] | None = None
+    keys: Sequence[Any] | None = None
+    keys_from: str | None = None
+    hidden: bool = False
+
+    def __post_init__(self) -> None:
+        if self.type is not None:
+            object.__setattr__(self, "type", plain_type("type", self.type))
+        if self.bounds is not None:
+            if not _is_list(self.bounds) or len(self.bounds) != 2:
+                raise InvalidArgument("bounds", self.bounds, "write [lower, upper]")
+            object.__setattr__(self, "bounds", tuple(self.bounds))
+        if self.keys is not None:
+            if not _is_list(self.keys):
+                raise InvalidArgument("keys", self.keys, "write a list of values")
+            object.__setattr__(self, "keys", tuple(self.keys))
+        if self.keys is not None and self.keys_from is not None:
+            raise InvalidArgument("keys_from", self.keys_from, "give keys or keys_from, not both")
+        if self.keys_from is not None and not all(self.keys_from.partition(".")):
+            raise InvalidArgument("keys_from", self.keys_from, "write 'table.column' of a public table")
+        if self.hidden and (self.bounds is not None or self.keys is not None or self.keys_from is not None):
+            raise InvalidArgument("hidden", True, "a hidden column cannot be queried: leave out bounds and keys")
+
+
+@dataclass(frozen=True)
+class TablePolicy:
+    """Where a table is and whose rows it holds.
+
+    `source` is a path or pattern, or a table in memory; `table` names the table of a database. `unit` is the column
+    that says whose row it is, or "row" if every row is about somebody else; a `public` table protects nobody.
+    `rows_per_unit = 1` declares that a unit has one row at most; `max_groups` and `max_rows` are the default limits on
+    how many groups, and rows in each, one unit can count in.
+    """
+
+    source: Any
+    table: str | None = None
+    unit: str | None = None
+    public: bool = False
+    rows_per_unit: int | None = None
+    max_groups: int | None = None
+    max_rows: int | None = None
+    columns: Mapping[str, ColumnPolicy] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.public == (self.unit is not None):
+            raise InvalidArgument(
+                "unit",
+                self.unit,
+                "say whose rows they are: unit = the column that identifies a person, unit = 'row' if every row is "
+                "about another person, or public = true if no row is about anybody (one of these)",
+            )
+        if self.unit is not None:
+            quoted(self.unit)
+        for name in ("rows_per_unit", "max_groups", "max_rows"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if self.level != "unit":
+                raise InvalidArgument(name, value, f"it limits units with several rows; here {self._why()}")
+            object.__setattr__(self, name, count(name, value, least=1))
+        if self.rows_per_unit not in (None, 1):
+            raise InvalidArgument("rows_per_unit", self.rows_per_unit, "write 1, or leave it out and set max_rows")
+        object.__setattr__(self, "columns", dict(self.columns))
+        folded: dict[str, str] = {}
+        for name in self.columns:
+            if name.lower() in folded:
+                raise InvalidArgument("columns", name, f"'{folded[name.lower()]}' is the same column: case is ignored")
+            folded[name.lower()] = name
+
+    @property
+    def level(self) -> str:
+        """Who is protected: "unit" (all rows of a unit), "row" (each row), or "public" (nobody)."""
+        return "public" if self.public else "row" if self.unit is not None and self.unit.lower() == "row" else "unit"
+
+    def _why(self) -> str:
+        return "the table is public" if self.public else "every row is a unit of its own"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The tables of a data set by name, with its budget and the path of its ledger, if they are declared here.
+
+    `name` identifies the data set in the ledger; `origin` is said in errors.
+    """
+
+    name: str
+    tables: Mapping[str, TablePolicy]
+    budget: Budget | None = None
+    ledger: Path | None = None
+    origin: str = "policy"
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise InvalidArgument("name", self.name, "give the data set a name: the ledger knows it by that")
+        object.__setattr__(self, "tables", dict(self.tables))
+        if all(table.public for table in self.tables.values()):
+            raise InvalidArgument("tables", list(self.tables), "declare at least one table that is not public")
+        folded: dict[str, str] = {}
+        for name in self.tables:
+            quoted(name)
+            if name.lower() in folded:
+                raise InvalidArgument("tables", name, f"'{folded[name.lower()]}' is the same table: case is ignored")
+            if _OWN.fullmatch(name):
+                raise InvalidArgument("tables", name, "choose another name: noisy_0, noisy_1, ... are names of answers")
+            folded[name.lower()] = name
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Policy:
+        """The policy of a TOML or YAML file; paths are relative to the file, and errors name file, table and field."""
+        from discreet.query.policy_file import read_policy
+
+        return read_policy(Path(path))
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        *,
+        unit: str,
+        name: str | None = None,
+        table: str | None = None,
+        columns: Mapping[str, ColumnPolicy | Mapping[str, Any]] | None = None,
+        rows_per_unit: int | None = None,
+        max_groups: int | None = None,
+        max_rows: int | None = None,
+        budget: Budget | None = None,
+    ) -> Policy:
+        """The policy of one source without a file: a path, a pattern, a database, a table in memory, or a mapping.
+
+        The table is called `name`, or after the file ("data" in memory). Of a database, `table` is read, or else all
+        tables that have the column `unit`. A mapping has several sources by name, which share `unit` and the limits.
+        Where there are several tables, `columns` are named as "table.column".
+        """
+        sources = _sources(source, name=name, table=table, unit=unit)
+        declared = _columns(columns or {}, tables=list(sources))
+        tables = {
+            key: TablePolicy(
+                source=one,
+                table=stored,
+                unit=unit,
+                rows_per_unit=rows_per_unit,
+                max_groups=max_groups,
+                max_rows=max_rows,
+                columns=declared[key],
+            )
+            for key, (one, stored) in sources.items()
+        }
+        title = name or (next(iter(tables)) if len(tables) == 1 else _stem(source))
+        return cls(name=title, tables=tables, budget=budget, origin="Policy.of")
+
+    def resolve(self, engine: Engine) -> Catalog:
+        """The catalog: sources are registered, schemas read, and every declaration checked against them.
+
+        No row of a table with a unit is read, except where the types of a CSV file have to be guessed.
+        """
+        from discreet.query.resolve import resolve
+
+        return resolve(self, engine)
+
+
+def placed(where: str, error: InvalidArgument) -> PolicyError:
+    """What is wrong with a declaration, said at its place in the policy."""
+    joint = "" if where.endswith(" ") else "."
+    place = where if "," in error.argument else f"{where}{joint}{error.argument}"
+    advice = f"{error.advice[:1].upper()}{error.advice[1:]}"
+    return PolicyError(place, f"{error.value!r:.80} is not allowed", advice if advice.endswith(".") else f"{advice}.")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _columns(
+    columns: Mapping[str, ColumnPolicy | Mapping[str, Any]], *, tables: Sequence[str]
+) -> dict[str, dict[str, ColumnPolicy]]:
+    """The columns that are declared of each table: all of them of the only one, else those named "table.column"."""
+    found: dict[str, dict[str, ColumnPolicy]] = {table: {} for table in tables}
+    folded = {table.lower(): table for table in tables}
+    for name, facts in columns.items():
+        table, _, column = (tables[0], "", name) if len(tables) == 1 else name.partition(".")
+        if table.lower() not in folded or not column:
+            advice = f"there are several tables: write 'table.column'. {closest(table, tables)}"
+            raise InvalidArgument("columns", name, advice)
+        found[folded[table.lower()]][column] = _column(name, facts)
+    return found
+
+
+def _column(name: str, facts: ColumnPolicy | Mapping[str, Any]) -> ColumnPolicy:
+    if isinstance(facts, ColumnPolicy):
+        return facts
+    known = list(ColumnPolicy.__dataclass_fields__)
+    if not isinstance(facts, Mapping):
+        raise InvalidArgument(f"columns['{name}']", facts, f"write a mapping such as {{'bounds': (0, 100)}}: {known}")
+    for key in facts:
+        if key not in known:
+            raise PolicyError(f"columns['{name}']", f"unknown field '{key}'", closest(str(key), known))
+    return ColumnPolicy(**facts)
+
+
+def _sources(source: Any, *, name: str | None, table: str | None, unit: str) -> dict[str, tuple[Any, str | None]]:
+    """Tables by name, each with its source and the table of a database."""
+    if isinstance(source, Mapping):
+        if name is not None or table is not None:
+            raise InvalidArgument("name", name or table, "a mapping of sources names its tables itself")
+        return {str(key): (one, None) for key, one in source.items()}
+    if isinstance(source, str | os.PathLike):
+        from discreet.engines.files import files_of
+
+        text = os.fsdecode(source)
+        if text.lower().endswith(_FILES):
+            raise InvalidArgument("source", text, "this is a policy: use Policy.load, which takes no unit")
+        files = files_of(source)
+        if files.kind == "database":
+            if table is not None:
+                return {name or table.rpartition(".")[2]: (source, table)}
+            return _tables_with(unit, source)
+    return {name or _stem(source): (source, table)}
+
+
+def _tables_with(unit: str, database: str | os.PathLike[str]) -> dict[str, tuple[Any, str | None]]:
+    """The tables of a database that have the unit; with unit = "row", all of them."""
+    from discreet.engines import DuckDBEngine
+
+    found: dict[str, tuple[Any, str | None]] = {}
+    seen: list[str] = []
+    with DuckDBEngine(threads=1) as engine:
+        for position, stored in enumerate(engine.tables(database)):
+            relation = engine.register(f"t{position}", database, table=stored)
+            names = [column for column, _ in engine.schema(relation)]
+            seen += names
+            if unit.lower() == "row" or unit.lower() in (column.lower() for column in names):
+                short = stored.rpartition(".")[2]
+                found[stored if short in found else short] = (database, stored)
+    if not found:
+        raise InvalidArgument(
+            "unit", unit, f"no table of the database has this column. {closest(unit, [*dict.fromkeys(seen)])}"
+        )
+    return found
+
+
+def _stem(source: Any) -> str:
+    """A name for the table of a source: "visits" for visits.parquet, visits/*.parquet and visits_*.csv.gz."""
+    if not isinstance(source, str | os.PathLike):
+        return "data"
+    path = Path(os.fsdecode(source))
+    for part in (path.name, *(parent.name for parent in path.parents)):
+        stem = re.split(r"[*?\[.]", part, maxsplit=1)[0].strip("_- ")
+        if stem and not _OWN.fullmatch(stem):
+            return stem
+    return "data"

@@ -1,0 +1,151 @@
+"""A policy meets the data: schemas are read, and every declaration is checked against them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from discreet.engines.names import closest, quoted
+from discreet.errors import InvalidArgument, PolicyError, SourceError
+from discreet.query.catalog import Catalog, Column, Table
+from discreet.query.declared import bounds_of, family, keys_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from discreet.engines import Engine
+    from discreet.query.policy import ColumnPolicy, Policy, TablePolicy
+
+__all__ = ["resolve"]
+
+_IDENTITIES = ("integer", "text", "uuid")
+_DECIMAL_IDENTITY = ",0)"
+
+
+def resolve(policy: Policy, engine: Engine) -> Catalog:
+    """The catalog of a policy: registers all sources, then seals the engine, then reads the keys in public tables."""
+    schemas: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {}
+    for name, table in policy.tables.items():
+        relation = _registered(policy, name, table, engine=engine)
+        schemas[name] = relation, {column.lower(): (column, kind) for column, kind in engine.schema(relation)}
+    for name, table in policy.tables.items():
+        _check(f"{policy.origin}: tables.{name}", table, schema=schemas[name][1])
+    catalog: dict[str, Table] = {}
+    for name, table in policy.tables.items():
+        relation, schema = schemas[name]
+        where = f"{policy.origin}: tables.{name}"
+        facts = {column.lower(): facts for column, facts in table.columns.items()}
+        columns = []
+        for key, (column, kind) in schema.items():
+            declared = facts.get(key)
+            if declared is not None and declared.hidden:
+                continue
+            keys = None
+            if declared is not None and declared.keys_from is not None:
+                place = f"{where}.columns.{column}.keys_from"
+                keys = _public_keys(place, declared.keys_from, kind, policy=policy, schemas=schemas, engine=engine)
+            columns.append(_column(f"{where}.columns.{column}", column, kind, declared=declared, keys=keys))
+        unit = schema[table.unit.lower()][0] if table.level == "unit" and table.unit is not None else None
+        catalog[name.lower()] = Table(
+            name=name,
+            columns=tuple(columns),
+            relation=relation,
+            level=table.level,
+            unit=unit,
+            one_row=table.rows_per_unit == 1,
+        )
+    return Catalog(catalog)
+
+
+def _registered(policy: Policy, name: str, table: TablePolicy, *, engine: Engine) -> str:
+    types = {column: facts.type for column, facts in table.columns.items() if facts.type is not None}
+    try:
+        return engine.register(name, table.source, table=table.table, types=types)
+    except SourceError as error:
+        problem = error
+    raise SourceError(f"{policy.origin}: tables.{name}: {problem.source}", problem.why, problem.advice)
+
+
+def _check(where: str, table: TablePolicy, *, schema: Mapping[str, tuple[str, str]]) -> None:
+    """Columns and unit exist, and the unit is something that identifies."""
+    names = [column for column, _ in schema.values()]
+    for column in table.columns:
+        if column.lower() not in schema:
+            raise PolicyError(f"{where}.columns", f"the table has no column '{column}'", closest(column, names))
+    if table.level == "row" and "row" in schema:
+        raise PolicyError(
+            f"{where}.unit",
+            "'row' means that every row is a unit of its own, and the table has a column of this name too",
+            "Rename the column.",
+        )
+    if table.level != "unit" or table.unit is None:
+        return
+    if table.unit.lower() not in schema:
+        raise PolicyError(f"{where}.unit", f"the table has no column '{table.unit}'", closest(table.unit, names))
+    unit, kind = schema[table.unit.lower()]
+    if family(kind) not in _IDENTITIES and not (family(kind) == "decimal" and kind.endswith(_DECIMAL_IDENTITY)):
+        raise PolicyError(
+            f"{where}.unit",
+            f"the column '{unit}' is of type {kind}, which does not identify anybody",
+            'A unit is a column of whole numbers, texts or UUIDs. Declare its type, such as type = "BIGINT", if it is '
+            "one that is stored in another way.",
+        )
+    hidden = next((facts for column, facts in table.columns.items() if column.lower() == unit.lower()), None)
+    if hidden is not None and hidden.hidden:
+        raise PolicyError(
+            f"{where}.columns.{unit}", "the unit cannot be hidden", "No answer ever shows its values; leave out hidden."
+        )
+
+
+def _column(
+    where: str, column: str, kind: str, *, declared: ColumnPolicy | None, keys: tuple[Any, ...] | None
+) -> Column:
+    if declared is None:
+        return Column(column, kind)
+    try:
+        bounds = None if declared.bounds is None else bounds_of(declared.bounds, kind)
+        keys = keys if declared.keys is None else keys_of(declared.keys, kind)
+    except InvalidArgument as error:
+        problem = error
+    else:
+        return Column(column, kind, bounds=bounds, keys=keys)
+    raise PolicyError(
+        f"{where}.{problem.argument}", f"{problem.value!r} is not allowed", f"{problem.advice}.".capitalize()
+    )
+
+
+def _public_keys(
+    where: str,
+    source: str,
+    kind: str,
+    *,
+    policy: Policy,
+    schemas: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]],
+    engine: Engine,
+) -> tuple[Any, ...]:
+    """The distinct values of a column of a public table, in order."""
+    table, _, column = source.partition(".")
+    names = {name.lower(): name for name in policy.tables}
+    if table.lower() not in names:
+        raise PolicyError(where, f"there is no table '{table}'", closest(table, list(policy.tables)))
+    name = names[table.lower()]
+    if not policy.tables[name].public:
+        raise PolicyError(
+            where, f"the table '{name}' is not public", "Keys that are read from rows must come from a public table."
+        )
+    relation, schema = schemas[name]
+    if column.lower() not in schema:
+        shown = [shown for shown, _ in schema.values()]
+        raise PolicyError(where, f"the table '{name}' has no column '{column}'", closest(column, shown))
+    column, other = schema[column.lower()]
+    if family(other) != family(kind):
+        raise PolicyError(
+            where, f"'{name}.{column}' is of type {other} and the column of type {kind}", "Declare one type."
+        )
+    cell = quoted(column)
+    with engine.session() as session:
+        rows = session.table(f"SELECT DISTINCT {cell} AS k FROM {relation} WHERE {cell} IS NOT NULL ORDER BY k")
+    try:
+        return keys_of([int(v) if family(kind) == "integer" else v for v in rows["k"].to_pylist()], kind)
+    except InvalidArgument as error:
+        problem = PolicyError(where, f"the values of '{name}.{column}' cannot be keys", f"There: {error.advice}.")
+    raise problem
