@@ -24,6 +24,7 @@ from discreet.errors import (
     LedgerError,
     MissingExtra,
     PolicyError,
+    QueryRefused,
     SourceError,
     StorageError,
     UnknownVersion,
@@ -59,6 +60,12 @@ EXAMPLES: list[tuple[Exception, list[str]]] = [
     ),
     (LedgerError("a.db", "is locked", "Wait."), ["the ledger a.db is locked. Wait."]),
     (LedgerCorrupt("a.db", ("entry 3 was edited",)), ["a.db", "- entry 3 was edited", "backup"]),
+    (
+        QueryRefused(
+            "no column 'cty'", advice="did you mean 'city'?", line=1, column=8, snippet="SELECT cty\n       ^^^"
+        ),
+        ["no column 'cty'", "line 1, column 8", "did you mean 'city'?", "SELECT cty", "^^^"],
+    ),
     (AuditFailed("MyNoise(1)", ("privacy: too likely",)), ["MyNoise(1)", "privacy: too likely", "Do not release"]),
     (MissingExtra("matplotlib", "plots"), ["matplotlib", "pip install 'discreet[plots]'"]),
     (DiscreetWarning("beware"), ["beware"]),

@@ -6,6 +6,7 @@
     ├── CertificateError     (also ArithmeticError) no certified number exists for this reading
     ├── StorageError         (also ValueError)    a stored description cannot be read
     │   └── UnknownVersion                        it was written by a format this release does not know
+    ├── QueryRefused         (also ValueError)    a question in SQL is not understood or cannot be made private
     ├── BudgetExceeded                            a filter or ledger refused a charge; nothing was spent
     ├── PolicyError          (also ValueError)    a policy says something that cannot be
     ├── SourceError          (also ValueError)    the data of a table cannot be read
@@ -38,6 +39,7 @@ __all__ = [
     "LedgerError",
     "MissingExtra",
     "PolicyError",
+    "QueryRefused",
     "SourceError",
     "StorageError",
     "UnknownVersion",
@@ -110,6 +112,23 @@ class UnknownVersion(StorageError):
 
     def __reduce__(self) -> tuple[type[UnknownVersion], tuple[object, int]]:
         return type(self), (self.found, self.known)
+
+
+class QueryRefused(DiscreetError, ValueError):
+    """A question in SQL was refused before any data was touched; points at the place and says what to write instead."""
+
+    def __init__(self, reason: str, *, advice: str, line: int = 0, column: int = 0, snippet: str = "") -> None:
+        self.reason, self.advice, self.line, self.column, self.snippet = reason, advice, line, column, snippet
+        where = f" (line {line}, column {column})" if line else ""
+        shown = "".join(f"\n    {row}" for row in snippet.splitlines())
+        super().__init__(f"{reason}{where}: {advice}{shown}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _query_refused, (self.reason, self.advice, self.line, self.column, self.snippet)
+
+
+def _query_refused(reason: str, advice: str, line: int, column: int, snippet: str) -> QueryRefused:
+    return QueryRefused(reason, advice=advice, line=line, column=column, snippet=snippet)
 
 
 class BudgetExceeded(DiscreetError):

@@ -1,0 +1,162 @@
+"""From SQL text to a `Question`: parsed by sqlglot, planned by rules of our own, refused where it is not understood."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from discreet.query.plan import Output, Question
+from discreet.query.sql.text import Source, quoted
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from discreet.query.catalog import Catalog
+    from discreet.query.sql.relation import Relation
+
+__all__ = ["parse", "render"]
+
+LONGEST_TEXT = 20_000
+
+
+def parse(text: str, catalog: Catalog) -> Question:
+    """The plan of a question; raises `QueryRefused` if it is not understood or would show rows of people.
+
+    Nothing but the text and the catalog is looked at: no data is touched and no budget is spent.
+    """
+    return _planned(text, catalog)[0]
+
+
+def render(text: str, catalog: Catalog) -> str:
+    """The plan as a tree of operators, each with what one unit can change through it."""
+    question, steps = _planned(text, catalog)
+    lines: list[str] = []
+    for i, step in enumerate(steps):
+        first, *rest = step.lines()
+        lines += [f"noisy_{i}: {first}", *(f"  {line}" for line in rest)]
+        lines += [f"  note: {note}" for note in question.blocks[i].notes]
+    lines.append(f"after: {question.after}")
+    return "\n".join(lines)
+
+
+def _planned(text: str, catalog: Catalog) -> tuple[Question, list[Any]]:
+    source = Source(text)
+    if len(text) > LONGEST_TEXT:
+        raise source.refusal("this question is too long", advice=f"use at most {LONGEST_TEXT} characters")
+    if any("\ue000" <= character <= "\uf8ff" or character == "\0" for character in text):
+        raise source.refusal("the question contains characters without a meaning", advice="remove them")
+    tree, options = _tree(source)
+
+    from discreet.query.sql.planner import Planner
+    from discreet.query.sql.relation import numbered, with_public
+
+    plan = Planner(source, catalog)
+    try:
+        relation = plan.query(tree, {})
+    except RecursionError:
+        raise source.refusal("this question is nested too deeply", advice="split it into steps") from None
+    if relation.private and relation.step.what == "aggregate for each unit":
+        raise source.refusal(
+            "the answer would have one row for each person",
+            advice="aggregate over people next: SELECT AVG(n) FROM (... GROUP BY the unit column)",
+            at=tree.args.get("group") or tree,
+        )
+    if relation.private:
+        raise source.refusal(
+            "the answer would show rows of people",
+            advice="ask for aggregates, such as SELECT COUNT(*) or SELECT city, AVG(spend) ... GROUP BY city",
+            at=tree,
+        )
+    names = _names(relation)
+    select = relation.select((one.value.sql, quoted(name)) for one, name in zip(relation.fields, names, strict=True))
+    public: dict[str, None] = {}
+
+    def named(name: str) -> str:
+        public[name] = None
+        return quoted(name)
+
+    after = numbered(with_public(select, named))
+    outputs = tuple(
+        Output(name, *(one.value.origin or (None, None))) for one, name in zip(relation.fields, names, strict=True)
+    )
+    blocks = tuple(plan.blocks)
+    canonical = _canonical(blocks, after, options)
+    question = Question(text, canonical, blocks, after, outputs, tuple(public), options)
+    return question, plan.steps
+
+
+def _tree(source: Source) -> tuple[Any, tuple[tuple[str, Any], ...]]:
+    """The syntax tree of the one statement, and its options."""
+    from sqlglot import exp
+    from sqlglot.dialects.duckdb import DuckDB
+    from sqlglot.errors import SqlglotError
+
+    from discreet.query.sql.options import split_options
+
+    dialect = DuckDB()
+    try:
+        tokens = dialect.tokenize(source.text)
+    except SqlglotError:
+        raise source.refusal("the text cannot be read as SQL", advice="check quotes and special characters") from None
+    end, options = split_options(source, tokens)
+    tokens = [token for token in tokens if token.start < end]
+    if tokens and tokens[0].text.upper() not in ("SELECT", "WITH", "FROM", "("):
+        raise source.refusal_at(
+            (tokens[0].start, tokens[0].end), "only questions are answered", advice="write SELECT ... FROM ..."
+        )
+    try:
+        trees = dialect.parser().parse(tokens, source.text[:end])
+    except SqlglotError as error:
+        raise _syntax(source, error) from None
+    except RecursionError:
+        raise source.refusal("this question is nested too deeply", advice="split it into steps") from None
+    trees = [tree for tree in trees if tree is not None]
+    if len(trees) != 1:
+        raise source.refusal(
+            "a question is one SELECT" if trees else "the question is empty", advice="write one SELECT ... FROM ..."
+        )
+    if not isinstance(trees[0], exp.Query):
+        raise source.refusal(
+            "only questions are answered",
+            advice="write SELECT ... FROM ...",
+            at=trees[0],
+        )
+    return trees[0], options
+
+
+def _syntax(source: Source, error: Any) -> Exception:
+    """The place of a syntax error; the words of the parser stay behind."""
+    found = (getattr(error, "errors", None) or [{}])[0]
+    line, column, word = found.get("line"), found.get("col"), found.get("highlight") or ""
+    span = None
+    if line and column:
+        lines = source.text.split("\n")
+        end = sum(len(row) + 1 for row in lines[: line - 1]) + column - 1
+        span = (max(0, end - max(len(word), 1) + 1), end)
+    near = f" near '{word[:40]}'" if word else ""
+    return source.refusal_at(span, f"the SQL cannot be read{near}", advice="check commas, parentheses and the spelling")
+
+
+def _names(relation: Relation) -> list[str]:
+    """The names of the columns of the answer, made unique."""
+    names: list[str] = []
+    taken: set[str] = set()
+    for one in relation.fields:
+        name, count = one.name, 0
+        while name.lower() in taken:
+            count += 1
+            name = f"{one.name}_{count}"
+        taken.add(name.lower())
+        names.append(name)
+    return names
+
+
+def _canonical(blocks: tuple[Any, ...], after: str, options: tuple[tuple[str, Any], ...]) -> str:
+    """The same text for questions that mean the same plan: spelling, layout, comments and aliases are gone."""
+    parts = []
+    for block in blocks:
+        keys = [(key.column, key.sql_type, key.values, key.of_unit) for key in block.keys]
+        measures = [
+            (one.function, one.column, one.argument, one.bounds, one.probability, one.kind) for one in block.aggregates
+        ]
+        parts.append(f"{block.rows} KEYS {keys!r} MEASURES {measures!r} ROWS {block.rows_per_unit!r}")
+    return "\n".join([*parts, after, f"OPTIONS {options!r}"])

@@ -1,0 +1,42 @@
+"""The public values of a key, by evaluating its expression over everything its columns can be."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from discreet.query.sql.value import literal_sql
+
+if TYPE_CHECKING:
+    from discreet.query.sql.value import Value
+
+__all__ = ["public_values"]
+
+MOST_COMBINATIONS = 5000
+
+
+def public_values(value: Value) -> tuple[Any, ...] | None:
+    """All values that the expression can have, or None if they are private or too many.
+
+    What the operators know comes first. Otherwise, if every column of the expression has finitely many public values,
+    the engine computes the expression for all of them: then the list has exactly the form that the engine gives rows.
+    """
+    if value.values is not None:
+        return value.values
+    if not value.inputs:
+        return None
+    if math.prod(len(column.values) for column in value.inputs) > MOST_COMBINATIONS:
+        return None
+    import duckdb
+
+    sql, tables = value.sql, []
+    for i, column in enumerate(value.inputs):
+        sql = sql.replace(column.sql, f"d{i}.v")
+        rows = ", ".join(f"({literal_sql(one)})" for one in column.values)
+        tables.append(f"(SELECT TRY_CAST(v AS {column.type_name}) AS v FROM (VALUES {rows}) AS list(v)) AS d{i}")
+    with duckdb.connect() as engine:
+        try:
+            found = engine.execute(f"SELECT DISTINCT {sql} FROM {', '.join(tables)} ORDER BY 1").fetchall()
+        except duckdb.Error:
+            return None
+    return tuple(row[0] for row in found)

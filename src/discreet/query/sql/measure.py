@@ -1,0 +1,113 @@
+"""The argument of a private aggregate: the column of numbers that the block hands to its measurement.
+
+A condition in FILTER makes the argument NULL where it does not hold. NaN counts as NULL; infinities stay and are
+clamped to the bounds like every value. Whole numbers that do not fit BIGINT, and dates outside the years 1 to 9999, are
+NULL.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from discreet.query.sql.calendar import tamed
+from discreet.query.sql.types import BIGINT
+
+if TYPE_CHECKING:
+    from discreet.query.sql.aggregates import Call
+    from discreet.query.sql.relation import Relation
+    from discreet.query.sql.scope import Rows
+    from discreet.query.sql.value import Value
+
+__all__ = ["Argument", "argument_of", "number_sql"]
+
+ONE = "CAST(1 AS BIGINT)"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What is measured, and of which kind its values are."""
+
+    function: str
+    sql: str | None
+    kind: str
+    bounds: tuple[float, float] | None = None
+
+
+def argument_of(rows: Rows, call: Call, relation: Relation) -> Argument:
+    """The argument of a call over rows of people."""
+    condition = rows.truth(call.condition).sql if call.condition is not None else None
+    node = call.argument
+    if node is None:
+        return Argument("count", _if(condition, ONE) if condition else None, "integer")
+    if call.function == "count_if":
+        both = rows.truth(node).sql
+        return Argument("count", _if(f"{condition} AND {both}" if condition else both, ONE), "integer")
+    if call.function == "count_distinct":
+        return _distinct(rows, node, condition, call)
+    value = rows.value(node)
+    if call.function == "count":
+        if value.constant and value.is_literal and value.python is not None:
+            return Argument("count", _if(condition, ONE) if condition else None, "integer")
+        known = f"{value.sql} IS NOT NULL"
+        return Argument("count", _if(f"{condition} AND {known}" if condition else known, ONE), "integer")
+    sql, kind = number_sql(rows, value, call, relation)
+    low, high = value.bounds
+    bounds = (float(low), float(high)) if math.isfinite(low) and math.isfinite(high) else None
+    return Argument(call.function, _if(condition, sql), kind, bounds)
+
+
+def _if(condition: str | None, sql: str) -> str:
+    return sql if condition is None else f"CASE WHEN {condition} THEN {sql} END"
+
+
+def _distinct(rows: Rows, node: exp.Expr, condition: str | None, call: Call) -> Argument:
+    """COUNT(DISTINCT x): units if x is the unit, also where CASE leaves some out."""
+    node = node.unnest()
+    value = rows.value(node)
+    if value.is_unit:
+        return Argument("count_units", _if(condition, ONE) if condition else None, "integer")
+    if isinstance(node, exp.Case) and node.this is None and len(node.args["ifs"]) == 1:
+        branch, default = node.args["ifs"][0], node.args.get("default")
+        chosen = rows.value(branch.args["true"])
+        if chosen.is_unit and (default is None or isinstance(default, exp.Null)):
+            test = rows.truth(branch.this).sql
+            return Argument("count_units", _if(f"{condition} AND {test}" if condition else test, ONE), "integer")
+    del call
+    return Argument("count_distinct", _if(condition, value.sql), value.kind)
+
+
+def number_sql(rows: Rows, value: Value, call: Call, relation: Relation) -> tuple[str, str]:
+    """The argument as BIGINT or DOUBLE, and its kind."""
+    del relation
+    node = call.node
+    if value.kind == "boolean":
+        return f"CAST({value.sql} AS BIGINT)", "integer"
+    if value.kind == "integer":
+        fits = BIGINT.range[0] <= value.type.range[0] and value.type.range[1] <= BIGINT.range[1]
+        if value.type == BIGINT and not value.constant:
+            return value.sql, "integer"
+        return f"{'CAST' if fits else 'TRY_CAST'}({value.sql} AS BIGINT)", "integer"
+    if value.kind in ("decimal", "null"):
+        return f"CAST({value.sql} AS DOUBLE)", "float"
+    if value.kind == "float":
+        return (value.double if value.is_literal else f"NULLIF({value.double}, CAST('NaN' AS DOUBLE))"), "float"
+    if value.type.temporal:
+        if call.function not in ("min", "max", "quantile"):
+            raise rows.source.refusal(
+                f"'{rows.source.written(node)}' of a {value.kind} is not supported",
+                advice="take MIN, MAX or MEDIAN of it, or DATE_DIFF('day', DATE '2000-01-01', x) as a number",
+                at=node,
+            )
+        day = tamed(value)
+        if value.kind == "date":
+            return f"DATE_DIFF('day', DATE '1970-01-01', {day.sql})", "date"
+        return f"EPOCH_US({day.timestamp})", "timestamp"
+    raise rows.source.refusal(
+        f"'{rows.source.written(node)}' needs a number, and its argument is {value.type.words}",
+        advice="count it with COUNT(DISTINCT x), group by it, or convert it with CAST(x AS DOUBLE)",
+        at=node,
+    )

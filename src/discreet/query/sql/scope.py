@@ -1,0 +1,82 @@
+"""Which column a name means: the columns of FROM first, then the names that the SELECT list gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from discreet.query.sql.expressions import Expressions
+from discreet.query.sql.text import Source, closest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from discreet.query.sql.relation import Field, Relation
+    from discreet.query.sql.value import Value
+
+__all__ = ["Rows"]
+
+
+class Rows(Expressions):
+    """Expressions over the rows of one relation."""
+
+    def __init__(
+        self,
+        source: Source,
+        relation: Relation,
+        *,
+        aliases: Mapping[str, exp.Expr],
+        subquery: Callable[[exp.Expr], Value] | None = None,
+        intercept: Callable[[exp.Expr], Value | None] | None = None,
+    ) -> None:
+        super().__init__(source, self._resolve, subquery=subquery, intercept=intercept)
+        self.relation, self.aliases = relation, aliases
+        self._open: set[str] = set()
+
+    def find(self, node: exp.Column) -> list[Field]:
+        """The columns of FROM that the name can mean."""
+        name, table = node.name.lower(), node.table.lower()
+        if node.args.get("db") is not None:
+            return []
+        return [
+            one
+            for one in self.relation.fields
+            if one.name.lower() == name and (one.table == table if table else not one.hidden)
+        ]
+
+    def quietly(self, node: exp.Expr) -> Value | None:
+        """The value of a plain column, or None if it is anything else."""
+        if not isinstance(node, exp.Column):
+            return None
+        found = self.find(node)
+        return found[0].value if len(found) == 1 else None
+
+    def _resolve(self, node: exp.Column) -> Value:
+        if isinstance(node.this, exp.Star):
+            raise self.source.refusal("* cannot stand here", advice="name the columns", at=node)
+        found = self.find(node)
+        if len(found) == 1:
+            return found[0].value
+        if len(found) > 1:
+            tables = ", ".join(f"{one.table}.{one.name}" for one in found if one.table) or "two subqueries"
+            raise self.source.refusal(
+                f"the column '{node.name}' is ambiguous", advice=f"say which one is meant: {tables}", at=node
+            )
+        alias = node.name.lower()
+        if not node.table and alias in self.aliases and alias not in self._open:
+            self._open.add(alias)
+            try:
+                return self.value(self.aliases[alias])
+            finally:
+                self._open.discard(alias)
+        shown = f"{node.table}.{node.name}" if node.table else node.name
+        known = [one.name for one in self.relation.fields if not node.table or one.table == node.table.lower()]
+        if node.table and not known:
+            names = dict.fromkeys(one.table for one in self.relation.fields if one.table)
+            raise self.source.refusal(
+                f"there is no table '{node.table}' in FROM", advice=closest(node.table, names), at=node
+            )
+        raise self.source.refusal(
+            f"there is no column '{shown}'", advice=closest(node.name, [*known, *self.aliases]), at=node
+        )

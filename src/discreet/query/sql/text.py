@@ -1,0 +1,82 @@
+"""The text of a question, and refusals that point into it."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from discreet.errors import QueryRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlglot import exp
+
+__all__ = ["Source", "closest", "quoted", "string"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the analyst wrote."""
+
+    text: str
+
+    def refusal(self, reason: str, *, advice: str, at: exp.Expr | None = None) -> QueryRefused:
+        """The error that points at the node `at` in the text."""
+        return self.refusal_at(self.span(at) if at is not None else None, reason, advice=advice)
+
+    def refusal_at(self, span: tuple[int, int] | None, reason: str, *, advice: str) -> QueryRefused:
+        """The error that points at the characters from span[0] to span[1]."""
+        if span is None:
+            return QueryRefused(reason, advice=advice)
+        start = min(max(span[0], 0), max(len(self.text) - 1, 0))
+        line = self.text.count("\n", 0, start) + 1
+        begin = self.text.rfind("\n", 0, start) + 1
+        end = self.text.find("\n", begin)
+        row = self.text[begin : end if end >= 0 else len(self.text)]
+        width = max(1, min(span[1] + 1, begin + len(row)) - start)
+        offset = start - begin
+        if len(row) > 120:  # show the neighbourhood of a very long line
+            cut = max(0, offset - 50)
+            row, offset = row[cut : cut + 110], offset - cut
+            width = min(width, max(1, len(row) - offset))
+        row = row.replace("\t", " ").replace("\r", " ")
+        snippet = f"{row}\n{' ' * offset}{'^' * width}"
+        return QueryRefused(reason, advice=advice, line=line, column=start - begin + 1, snippet=snippet)
+
+    def span(self, node: exp.Expr) -> tuple[int, int] | None:
+        """The first and last character of a node, from the positions of the tokens inside it."""
+        found = [part.meta for part in node.walk() if "start" in part.meta]
+        if found:
+            return min(meta["start"] for meta in found), max(meta["end"] for meta in found)
+        above = node.parent
+        return self.span(above) if above is not None else None
+
+    def written(self, node: exp.Expr, *, limit: int = 60) -> str:
+        """A short form of what stands there."""
+        text = " ".join(node.sql(dialect="duckdb", comments=False, normalize_functions="lower").split())
+        return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """The start of an advice: the closest known name, or the first names that exist."""
+    names = list(dict.fromkeys(known))
+    lower = {other.lower(): other for other in names}
+    close = difflib.get_close_matches(name.lower(), lower, n=1)
+    if close:
+        return f"did you mean '{lower[close[0]]}'?"
+    if not names:
+        return "there is none to choose from."
+    listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"there is: {listed}."
+
+
+def quoted(name: str) -> str:
+    """A name as DuckDB reads it whatever its characters are."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def string(value: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + value.replace("'", "''") + "'"
