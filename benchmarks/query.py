@@ -1,10 +1,13 @@
 """Private SQL, measured: this package beside DuckDB without privacy, the one-statement floor, and the peers.
 
-    python benchmarks/query.py [--rows 1000000 10000000] [--only abc] [--repeats 5] [--runs 9] [--timeout 900]
+    python benchmarks/query.py [--rows 1000000 10000000] [--only abc] [--ours-only | --peers opendp tumult] [--quick]
+                               [--repeats 5] [--runs 9] [--timeout 900] [--tune PEER]
 
 Every contestant answers every question in a process of its own: wall seconds of one answer (median), process start to
 the first answer, peak memory, and the error: the median over groups of |answer - truth| / |truth|, median of the runs.
-Prints the tables and writes benchmarks/results/query.json. The tables are made once (querying/data.py).
+Prints a line for each, then one table of times, one of errors and one of memory, with the ratios that matter, and
+writes benchmarks/results/query.json. The tables and the peers' environments are made once (querying/data.py,
+querying/peers/environments.py).
 """
 
 from __future__ import annotations
@@ -20,14 +23,21 @@ from statistics import median
 from typing import Any
 
 from querying.data import CATEGORIES, COUNTRIES, DAYS, users_path, visits_path
-from querying.judging import Cells, relative_errors, truth
+from querying.judging import Cells, covered, relative_errors, truth
+from querying.peers.environments import PEERS, Peer, interpreter
+from querying.postgres import serving
 from querying.questions import QUESTIONS, Question
-from querying.running import own
+from querying.running import own, reported
+from querying.settings import TUNED, grid
+from querying.tables import line, summary
 
 HERE = Path(__file__).resolve().parent
 RESULT = HERE / "results" / "query.json"
 EPSILON, DELTA = 1.0, 1e-6
-DISTRIBUTIONS = ("discreet", "duckdb", "pyarrow", "numpy", "sqlglot")
+DISTRIBUTIONS = ("discreet", "duckdb", "pyarrow", "numpy", "sqlglot", "SQLAlchemy")
+OWN = ("raw", "floor", "discreet by row", "discreet")
+SCALAR_RUNS = 3
+"""A question with one number is asked this many times as often: its error has no groups to be taken over."""
 
 
 def job(question: Question, *, rows: int, repeats: int, runs: int) -> dict[str, Any]:
@@ -35,12 +45,12 @@ def job(question: Question, *, rows: int, repeats: int, runs: int) -> dict[str, 
     return {
         "question": question.name,
         "rows": rows,
-        "visits": str(visits_path(rows)),
-        "users": str(users_path()),
+        "visits": str(visits_path(rows).resolve()),
+        "users": str(users_path().resolve()),
         "epsilon": EPSILON,
         "delta": DELTA,
         "repeats": repeats,
-        "runs": runs,
+        "runs": runs if question.keys else SCALAR_RUNS * runs,
         "categories": CATEGORIES,
         "countries": COUNTRIES,
         "days": [day.isoformat() for day in DAYS],
@@ -49,29 +59,53 @@ def job(question: Question, *, rows: int, repeats: int, runs: int) -> dict[str, 
 
 def judged(question: Question, true: Cells, report: dict[str, Any]) -> dict[str, Any]:
     """The report with errors in the place of answers."""
-    answers = [a["answer"] for a in report.pop("answers", [])]
-    if "failure" in report or not answers:
+    runs = report.pop("answers", [])
+    if "failure" in report or not runs:
         return report
-    errors = [relative_errors(question, true, answer) for answer in answers]
-    return {
+    errors = [relative_errors(question, true, run["answer"]) for run in runs]
+    found = {
         **report,
         "median_s": median(report["seconds"]),
         "errors": {name: median(e[name] for e in errors) for name in question.values},
-        "released": median(len(answer) for answer in answers),
+        "released": median(len(run["answer"]) for run in runs),
     }
+    if "intervals" in runs[0]:
+        found["coverage"] = covered(question, true, [run["intervals"] for run in runs])
+    return found
 
 
-def shown(report: dict[str, Any]) -> list[str]:
-    """The cells of one line of the table."""
+def asked_peer(peer: Peer, told: dict[str, Any], settings: list[dict[str, Any]], timeout_s: float) -> dict[str, Any]:
+    """The peer's report on each of the settings, or how it failed."""
+    python = interpreter(peer)
+    if isinstance(python, str):
+        return {"failure": python}
+    with serving(told["rows"] if peer.name == "smartnoise" else None) as server:
+        if peer.name == "smartnoise" and server is None:
+            return {"failure": "PostgreSQL is not installed"}
+        return reported(
+            [str(python), "-m", f"querying.peers.{peer.script}"],
+            {**told, "settings": settings, "enough_s": timeout_s / 3, "postgres": server},
+            timeout_s=timeout_s,
+        )
+
+
+def flat(report: dict[str, Any]) -> dict[str, Any]:
+    """The report on a single setting, as the package's own contestants write it."""
+    results = report.pop("results", [])
+    return {**report, **results[0]} if results else report
+
+
+def tuned(peer: Peer, told: dict[str, Any], question: Question, true: Cells, timeout_s: float) -> None:
+    """Print the peer's errors on the grid around its settings."""
+    report = asked_peer(peer, told, grid(TUNED[peer.name][question.name]), timeout_s)
     if "failure" in report:
-        return [report["failure"], "", "", "", ""]
-    return [
-        f"{1000 * report['median_s']:.1f} ms",
-        f"{report['cold_s']:.2f} s" if "cold_s" in report else "",
-        f"{report['peak_mb']:.0f} MB",
-        ", ".join(f"{100 * e:.3g} %" for e in report["errors"].values()),
-        f"{report['released']:g}",
-    ]
+        print(report["failure"], flush=True)
+    for result in report.get("results", []):
+        found = judged(question, true, result)
+        errors = found.get("failure") or ", ".join(f"{100 * e:.3g} %" for e in found["errors"].values())
+        print(
+            f"{peer.name} {question.name}  {errors}  released {found.get('released')}  {found['settings']}", flush=True
+        )
 
 
 def main() -> None:
@@ -79,25 +113,50 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--only", default="abcdefgh", help="the letters of the questions to ask")
+    parser.add_argument("--ours-only", action="store_true", help="leave the peers out")
+    parser.add_argument("--peers", nargs="*", default=[p.name for p in PEERS], help="the peers to ask")
+    parser.add_argument("--contestants", nargs="*", default=list(OWN), help=f"those of the package: {', '.join(OWN)}")
+    parser.add_argument("--quick", action="store_true", help="one run and repeat, no peers")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--runs", type=int, default=9, help="answers over which the error is taken")
+    parser.add_argument("--peer-runs", type=int, default=3, help="the same for peers")
     parser.add_argument("--timeout", type=float, default=900.0, help="wall seconds for one contestant and question")
+    parser.add_argument("--tune", choices=list(TUNED), help="search a peer's bounds instead of measuring")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.repeats = arguments.runs = arguments.peer_runs = 1
+    peers = [p for p in PEERS if p.name in arguments.peers and not (arguments.ours_only or arguments.quick)]
+    questions = [q for q in QUESTIONS if q.name in arguments.only]
+
+    if arguments.tune:
+        peer = next(p for p in PEERS if p.name == arguments.tune)
+        for rows in arguments.rows:
+            for question in questions:
+                true = truth(question, visits_path(rows), users_path())
+                told = job(question, rows=rows, repeats=1, runs=arguments.peer_runs)
+                tuned(peer, told, question, true, arguments.timeout)
+        return
 
     reports: list[dict[str, Any]] = []
-    widths = (9, 3, 12, 12, 8, 9, 20, 9)
-    heads = ("rows", "", "contestant", "time", "cold", "memory", "median error", "released")
-    print("  ".join(c.rjust(w) for c, w in zip(heads, widths, strict=True)))
+    print(line("rows", "", "contestant", {}))
     for rows in arguments.rows:
-        for question in (q for q in QUESTIONS if q.name in arguments.only):
-            asked = job(question, rows=rows, repeats=arguments.repeats, runs=arguments.runs)
+        for question in questions:
             true = truth(question, visits_path(rows), users_path())
             print(f"-- {question.name}: {question.described}", flush=True)
-            for name in ("raw", "floor"):
-                report = judged(question, true, own(name, asked, timeout_s=arguments.timeout))
+            for name in [*arguments.contestants, *(p.name for p in peers)]:
+                if name in OWN:
+                    told = job(question, rows=rows, repeats=arguments.repeats, runs=arguments.runs)
+                    report = own(name, told, timeout_s=arguments.timeout)
+                else:
+                    told = job(question, rows=rows, repeats=1, runs=arguments.peer_runs)
+                    peer = next(p for p in peers if p.name == name)
+                    settings = TUNED[name][question.name]
+                    report = flat(asked_peer(peer, told, [settings], arguments.timeout))
+                report = judged(question, true, report)
                 reports.append({"rows": rows, "question": question.name, "contestant": name, **report})
-                cells = [str(rows), question.name, name, *shown(report)]
-                print("  ".join(c.rjust(w) for c, w in zip(cells, widths, strict=True)), flush=True)
+                print(line(str(rows), question.name, name, report), flush=True)
+    for rows in arguments.rows:
+        print(summary([r for r in reports if r["rows"] == rows], rows))
 
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps({"made": _made(), "rows": reports}, indent=1) + "\n")
@@ -115,6 +174,7 @@ def _made() -> dict[str, object]:
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "load": os.getloadavg()[0],
         "versions": versions,
     }
 

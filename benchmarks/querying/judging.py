@@ -58,3 +58,19 @@ def relative_errors(
             errors.append(error)
         found[name] = median(errors)
     return found
+
+
+def covered(
+    question: Question, true: Mapping[str, Sequence[float]], intervals: Sequence[Mapping[str, Sequence[float]]]
+) -> dict[str, float]:
+    """Per released column, the part of all released groups and runs whose interval holds the true value."""
+    found = {}
+    for column, name in enumerate(question.values):
+        hits = [
+            ends[2 * column] <= true[key][column] <= ends[2 * column + 1]
+            for run in intervals
+            for key, ends in run.items()
+            if key in true
+        ]
+        found[name] = sum(hits) / len(hits) if hits else math.nan
+    return found

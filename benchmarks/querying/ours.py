@@ -1,0 +1,81 @@
+"""This package, all defaults: a policy file with the public facts, no contribution bounds, no options.
+
+Public facts are the keys of categories, days and countries and that a spend lies between 0 and 1000. ``reuse=False``: a
+repeated question is asked anew, not read from the ledger. At the level of rows the table of people is public, since
+nobody's row is protected by it.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from querying.data import LARGEST_SPEND
+from querying.judging import cells
+from querying.questions import question
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CONFIDENCE = 0.95
+
+
+def policy(job: dict[str, Any], *, by_row: bool) -> str:
+    """The policy file."""
+    users = "public = true" if by_row else 'unit = "user_id"\nrows_per_unit = 1'
+    return f"""
+name = "visits"
+ledger = "ledger.db"
+
+[budget]
+epsilon = 1000000.0
+delta = 0.5
+
+[tables.visits]
+source = "{job["visits"]}"
+unit = "{"row" if by_row else "user_id"}"
+
+[tables.visits.columns]
+category.keys = {job["categories"]}
+day.keys = [{", ".join(job["days"])}]
+spend.bounds = [0.0, {LARGEST_SPEND}]
+
+[tables.users]
+source = "{job["users"]}"
+{users}
+
+[tables.users.columns]
+country.keys = {job["countries"]}
+"""
+
+
+def ours(job: dict[str, Any], *, by_row: bool = False) -> tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]:
+    """A function that answers (timed) and one that reads the answer's cells and intervals."""
+    from discreet import Curator
+
+    path = Path.cwd() / "policy.toml"
+    path.write_text(policy(job, by_row=by_row))
+    curator = Curator.open(path)
+    asked = question(job["question"])
+
+    def run() -> Any:
+        answer = curator.sql(asked.sql, epsilon=job["epsilon"], delta=job["delta"], reuse=False)
+        return answer, answer.to_arrow()
+
+    def read(result: Any) -> dict[str, Any]:
+        answer, table = result
+        bounded = answer.intervals(CONFIDENCE)
+        names = [f"{value}_{end}" for value in asked.values for end in ("low", "high")]
+        keys = [bounded.column(key).to_pylist() for key in asked.keys]
+        ends = [
+            bounded.column(name).to_pylist() if name in bounded.column_names else [math.nan] * bounded.num_rows
+            for name in names
+        ]
+        columns = [table.column(name).to_pylist() for name in (*asked.keys, *asked.values)]
+        return {
+            "answer": cells(zip(*columns, strict=True), len(asked.keys)),
+            "intervals": cells(zip(*keys, *ends, strict=True), len(asked.keys)),
+        }
+
+    return run, read
