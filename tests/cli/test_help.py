@@ -10,6 +10,7 @@ import pytest
 
 from cli.calling import call
 from cli_reference import PAGE, commands, help_of, page
+from engines.sources import database, parquet
 
 COMMANDS = list(commands())
 
@@ -43,6 +44,8 @@ def test_every_command_about_costs_speaks_json(path: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("line", [line for line in EXAMPLES if line != "discreet demo"])
 def test_the_example_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    parquet(tmp_path / "visits.parquet")
+    database(tmp_path / "shop.duckdb", "CREATE TABLE visits AS SELECT * FROM 'visits.parquet'")
     result = call(*shlex.split(line)[1:])
     assert result.exit_code == 0, result.output
     assert result.stdout

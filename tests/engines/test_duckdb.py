@@ -298,6 +298,17 @@ def test_the_labels_of_a_category_are_values_and_no_part_of_the_schema(engine: D
         assert rows_before_sealing(engine, relation) == "secret-a"
 
 
+def test_labels_are_hidden_inside_of_nested_types_too(engine: DuckDBEngine, tmp_path: Path) -> None:
+    path = database(
+        tmp_path / "a.db",
+        "CREATE TYPE e AS ENUM ('it''s, ''a'' (secret)', 'b')",
+        "CREATE TABLE t AS SELECT ['b'::e] AS l, {'f': 'b'::e, 'g': 1} AS s, MAP {'k': 'b'::e} AS m",
+    )
+    relation = engine.register("t", path, table="t")
+    assert "secret" not in str(engine.schema(relation))
+    assert engine.table(f"SELECT l[1] AS l, s.f AS f FROM {relation}").to_pylist() == [{"l": "b", "f": "b"}]
+
+
 def rows_before_sealing(engine: DuckDBEngine, relation: str) -> str:
     return str(engine._run(f"SELECT MIN(c) FROM {relation}")[0][0])
 

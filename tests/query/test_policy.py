@@ -18,7 +18,7 @@ import pytest
 
 from discreet import Budget
 from discreet.engines import DuckDBEngine
-from discreet.errors import InvalidArgument, PolicyError, SourceError
+from discreet.errors import EngineError, InvalidArgument, PolicyError, SourceError
 from discreet.query.catalog import Catalog, Column
 from discreet.query.policy import ColumnPolicy, Policy, TablePolicy
 from engines.sources import csv, database, parquet, visits
@@ -393,6 +393,21 @@ def test_a_missing_file_is_said_with_its_place_in_the_policy(folder: Path, engin
 def test_a_column_called_row_is_not_taken_for_row_level(engine: DuckDBEngine) -> None:
     with pytest.raises(PolicyError, match="the table has a column of this name too"):
         resolved(pa.table({"Row": [1]}), engine, unit="row")
+
+
+def test_a_hidden_column_is_no_part_of_what_the_engine_reads(engine: DuckDBEngine, tmp_path: Path) -> None:
+    for position, source in enumerate(
+        [visits(), parquet(tmp_path / "a.parquet"), csv(tmp_path / "b.csv", "user_id,City\n1,a\n")]
+    ):
+        name = f"t{position}"
+        table = TablePolicy(source, unit="user_id", columns={"CITY": ColumnPolicy(hidden=True)})
+        with DuckDBEngine() as own:
+            found = Policy(name="d", tables={name: table}).resolve(own).tables[name]
+            assert found.column("city") is None
+            with pytest.raises(EngineError):
+                own.table(f"SELECT city FROM {found.relation}")
+    with pytest.raises(SourceError, match="no column 'emial'"):
+        resolved(visits(), engine, unit="user_id", columns={"emial": ColumnPolicy(hidden=True)})
 
 
 def test_a_unit_can_be_declared_into_a_type_that_identifies(engine: DuckDBEngine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -19,7 +20,7 @@ from discreet.engines.names import closest, literal, plain_type, quoted
 from discreet.errors import EngineError, InvalidArgument, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from types import TracebackType
     from typing import Self
 
@@ -37,7 +38,7 @@ _CONFIGURATION = {
     "allow_persistent_secrets": False,
     "python_enable_replacements": False,
 }
-_ENUM = "ENUM("
+_ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 
 
 class DuckDBSession:
@@ -116,14 +117,21 @@ class DuckDBEngine:
         self._databases: dict[str, str] = {}
 
     def register(
-        self, name: str, source: object, *, table: str | None = None, types: Mapping[str, str] | None = None
+        self,
+        name: str,
+        source: object,
+        *,
+        table: str | None = None,
+        types: Mapping[str, str] | None = None,
+        leave_out: Collection[str] = (),
     ) -> str:
         """Make a source a relation, and give the name by which SQL reads it, already quoted.
 
         `source` is the path of Parquet or CSV files (also a pattern, or a directory of Parquet files), that of a DuckDB
         database together with a `table` of it, or an Arrow table, data set or reader, a pandas or a Polars frame.
-        `types` gives columns other types than they are stored with: values that do not convert become NULL. No row is
-        read, except for the first thousand of a CSV file with columns whose type is not given.
+        `types` gives columns other types than they are stored with: values that do not convert become NULL. The columns
+        in `leave_out` are no part of the relation. No row is read, except for the first thousand of a CSV file that has
+        columns whose type is not given.
         """
         wanted = {column.lower(): plain_type(f"type of {column}", kind) for column, kind in (types or {}).items()}
         view = quoted(name)
@@ -134,10 +142,10 @@ class DuckDBEngine:
                 raise InvalidArgument("name", name, "there is a table of this name; names differ by more than case")
             frame = frame_of(source)
             if frame is not None:
-                relation = self._register_frame(name, frame, wanted=wanted)
+                relation = self._register_frame(name, frame, wanted=wanted, leave_out=leave_out)
             elif isinstance(source, str | os.PathLike):
                 rows, wanted = self._rows_of_files(source, table=table, wanted=wanted)
-                projection = self._projection(name, rows, wanted=wanted)
+                projection = self._projection(name, rows, wanted=wanted, leave_out=leave_out)
                 self._run(f"CREATE VIEW main.{view} AS SELECT {projection} FROM {rows}")
                 relation = f"main.{view}"
             else:
@@ -209,12 +217,14 @@ class DuckDBEngine:
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         return guarded(lambda: self._root.execute(sql).fetchall())
 
-    def _register_frame(self, name: str, frame: Any, *, wanted: Mapping[str, str]) -> str:
+    def _register_frame(self, name: str, frame: Any, *, wanted: Mapping[str, str], leave_out: Collection[str]) -> str:
         distinct_names(f"table '{name}'", frame.schema.names)
         stored = f"{name} (stored)"
         _scan_frame(self._root, stored, frame=frame, projection="")
-        projection = self._projection(name, f"temp.main.{quoted(stored)}", wanted=wanted)
+        projection = self._projection(name, f"temp.main.{quoted(stored)}", wanted=wanted, leave_out=leave_out)
         guarded(lambda: self._root.unregister(stored))
+        if projection == ", ".join(quoted(column) for column in frame.schema.names):
+            projection = ""  # nothing to cast or leave out: the frame can be scanned as it is
         self._frames[name] = (frame, projection)
         _scan_frame(self._root, name, frame=frame, projection=projection)
         return f"temp.main.{quoted(name)}"
@@ -285,7 +295,7 @@ class DuckDBEngine:
         [(schema, name)] = found
         return f"{quoted(alias)}.{quoted(schema)}.{quoted(name)}"
 
-    def _projection(self, name: str, rows: str, *, wanted: Mapping[str, str]) -> str:
+    def _projection(self, name: str, rows: str, *, wanted: Mapping[str, str], leave_out: Collection[str]) -> str:
         """The columns of the relation: as stored, or cast where another type is wanted.
 
         The labels of an ENUM are values (those of a categorical column are taken from its rows), so such columns are
@@ -293,14 +303,18 @@ class DuckDBEngine:
         """
         columns = [(row[0], row[1]) for row in self._run(f"DESCRIBE SELECT * FROM {rows}")]
         known = {column.lower() for column, _ in columns}
-        for column in wanted:
+        left = {column.lower() for column in leave_out}
+        for column in (*wanted, *left):
             if column not in known:
-                raise SourceError(
-                    f"table '{name}'", f"has no column '{column}'", closest(column, [c for c, _ in columns])
-                )
+                advice = closest(column, [other for other, _ in columns])
+                raise SourceError(f"table '{name}'", f"has no column '{column}'", advice)
+        if known <= left:
+            raise SourceError(f"table '{name}'", "has no column that is not left out", "Keep at least one.")
         parts = []
         for column, kind in columns:
-            target = wanted.get(column.lower(), "VARCHAR" if kind.startswith(_ENUM) else kind)
+            if column.lower() in left:
+                continue
+            target = wanted.get(column.lower(), _ENUM.sub("VARCHAR", kind))
             same = target == kind
             parts.append(quoted(column) if same else f"TRY_CAST({quoted(column)} AS {target}) AS {quoted(column)}")
         return ", ".join(parts)
@@ -308,7 +322,7 @@ class DuckDBEngine:
 
 def _scan_frame(cursor: duckdb.DuckDBPyConnection, name: str, *, frame: Any, projection: str) -> None:
     """Let a cursor see a table in memory: registered as it is, or behind a view that casts some of its columns."""
-    if "TRY_CAST" not in projection:
+    if not projection:
         guarded(lambda: cursor.register(name, frame))
         return
     stored = f"{name} (stored)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from types import TracebackType
     from typing import Self
 
@@ -43,7 +43,13 @@ class Engine(Protocol):
     """Holds the sources of tables and runs SQL over them; its errors are `EngineError` and show no value."""
 
     def register(
-        self, name: str, source: object, *, table: str | None = None, types: Mapping[str, str] | None = None
+        self,
+        name: str,
+        source: object,
+        *,
+        table: str | None = None,
+        types: Mapping[str, str] | None = None,
+        leave_out: Collection[str] = (),
     ) -> str:
         """Make a source a relation and give the quoted name by which SQL reads it; no value is read but where said."""
 

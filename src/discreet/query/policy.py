@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from discreet.engines import Engine
     from discreet.query.catalog import Catalog
 
-__all__ = ["ColumnPolicy", "Policy", "TablePolicy", "placed"]
+__all__ = ["ColumnPolicy", "Policy", "TablePolicy", "placed", "table_name"]
 
 _FILES = (".toml", ".yaml", ".yml")
 _OWN = re.compile(r"noisy_\d+", re.IGNORECASE)
@@ -182,7 +182,7 @@ class Policy:
             )
             for key, (one, stored) in sources.items()
         }
-        title = name or (next(iter(tables)) if len(tables) == 1 else _stem(source))
+        title = name or (next(iter(tables)) if len(tables) == 1 else table_name(source))
         return cls(name=title, tables=tables, budget=budget, origin="Policy.of")
 
     def resolve(self, engine: Engine) -> Catalog:
@@ -251,7 +251,7 @@ def _sources(source: Any, *, name: str | None, table: str | None, unit: str) -> 
             if table is not None:
                 return {name or table.rpartition(".")[2]: (source, table)}
             return _tables_with(unit, source)
-    return {name or _stem(source): (source, table)}
+    return {name or table_name(source): (source, table)}
 
 
 def _tables_with(unit: str, database: str | os.PathLike[str]) -> dict[str, tuple[Any, str | None]]:
@@ -275,7 +275,7 @@ def _tables_with(unit: str, database: str | os.PathLike[str]) -> dict[str, tuple
     return found
 
 
-def _stem(source: Any) -> str:
+def table_name(source: Any) -> str:
     """A name for the table of a source: "visits" for visits.parquet, visits/*.parquet and visits_*.csv.gz."""
     if not isinstance(source, str | os.PathLike):
         return "data"

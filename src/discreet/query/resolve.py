@@ -37,8 +37,6 @@ def resolve(policy: Policy, engine: Engine) -> Catalog:
         columns = []
         for key, (column, kind) in schema.items():
             declared = facts.get(key)
-            if declared is not None and declared.hidden:
-                continue
             keys = None
             if declared is not None and declared.keys_from is not None:
                 place = f"{where}.columns.{column}.keys_from"
@@ -58,8 +56,12 @@ def resolve(policy: Policy, engine: Engine) -> Catalog:
 
 def _registered(policy: Policy, name: str, table: TablePolicy, *, engine: Engine) -> str:
     types = {column: facts.type for column, facts in table.columns.items() if facts.type is not None}
+    hidden = [column for column, facts in table.columns.items() if facts.hidden]
+    if table.unit is not None and table.unit.lower() in map(str.lower, hidden):
+        where = f"{policy.origin}: tables.{name}.columns.{table.unit}"
+        raise PolicyError(where, "the unit cannot be hidden", "No answer ever shows its values; leave out hidden.")
     try:
-        return engine.register(name, table.source, table=table.table, types=types)
+        return engine.register(name, table.source, table=table.table, types=types, leave_out=hidden)
     except SourceError as error:
         problem = error
     raise SourceError(f"{policy.origin}: tables.{name}: {problem.source}", problem.why, problem.advice)
@@ -68,8 +70,8 @@ def _registered(policy: Policy, name: str, table: TablePolicy, *, engine: Engine
 def _check(where: str, table: TablePolicy, *, schema: Mapping[str, tuple[str, str]]) -> None:
     """Columns and unit exist, and the unit is something that identifies."""
     names = [column for column, _ in schema.values()]
-    for column in table.columns:
-        if column.lower() not in schema:
+    for column, facts in table.columns.items():
+        if column.lower() not in schema and not facts.hidden:
             raise PolicyError(f"{where}.columns", f"the table has no column '{column}'", closest(column, names))
     if table.level == "row" and "row" in schema:
         raise PolicyError(
@@ -88,11 +90,6 @@ def _check(where: str, table: TablePolicy, *, schema: Mapping[str, tuple[str, st
             f"the column '{unit}' is of type {kind}, which does not identify anybody",
             'A unit is a column of whole numbers, texts or UUIDs. Declare its type, such as type = "BIGINT", if it is '
             "one that is stored in another way.",
-        )
-    hidden = next((facts for column, facts in table.columns.items() if column.lower() == unit.lower()), None)
-    if hidden is not None and hidden.hidden:
-        raise PolicyError(
-            f"{where}.columns.{unit}", "the unit cannot be hidden", "No answer ever shows its values; leave out hidden."
         )
 
 

@@ -1,0 +1,87 @@
+"""`discreet init`: a first policy, from names and types alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.account import examples
+from discreet.cli.options import Json
+from discreet.cli.show import as_json
+from discreet.errors import PolicyError
+
+__all__ = ["EPILOG", "init"]
+
+EPILOG = examples(
+    "discreet init visits.parquet",
+    "discreet init visits.parquet --unit user_id --output shop.toml",
+    "discreet init shop.duckdb --unit user_id --output - --json",
+)
+
+
+def init(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE", help="Parquet or CSV files, patterns such as 'visits/*.parquet', DuckDB databases."
+        ),
+    ],
+    *,
+    unit: Annotated[
+        str | None,
+        typer.Option("--unit", metavar="COLUMN", help="The column that says whose row it is, or row."),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="What the ledger calls the data.")] = None,
+    output: Annotated[
+        str, typer.Option("--output", "--out", "-o", metavar="FILE", help="Where to write; - is the screen.")
+    ] = "policy.toml",
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    json: Json = False,
+) -> None:
+    """Write a first policy for tables, from the names and types of their columns.
+
+    No value is read. What only the owner of the data can say stands in comments: whose rows they are, bounds, public
+    keys. Without --unit nothing can be asked before one is chosen in the file.
+    """
+    from discreet.query.starter import seen_in, starter
+
+    screen = output == "-"
+    path = Path(output).expanduser()
+    if not screen and path.suffix.lower() != ".toml":
+        raise typer.BadParameter(f"'{output}' does not end in .toml", param_hint="--output")
+    if not screen and path.exists() and not force:
+        raise PolicyError(str(path), "the file exists already", "Pass --force to replace it, or --output for another.")
+    tables = seen_in(sources)
+    text = starter(tables, unit=unit, name=name, folder=Path() if screen else path.parent)
+    if not screen:
+        with path.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    if json:
+        as_json(
+            {
+                "policy": text if screen else str(path),
+                "tables": [
+                    {
+                        "name": table.name,
+                        "source": table.source,
+                        "table": table.table,
+                        "columns": [{"name": column, "type": kind} for column, kind in table.columns],
+                        "unit": unit if unit is not None and (unit.lower() == "row" or table.has(unit)) else None,
+                        "candidates": list(table.candidates),
+                    }
+                    for table in tables
+                ],
+            }
+        )
+    elif screen:
+        typer.echo(text, nl=False)
+    else:
+        count = sum(len(table.columns) for table in tables)
+        names = ", ".join(table.name for table in tables)
+        typer.echo(f"{path}: {names} ({count} columns), from names and types alone.")
+        undecided = [table.name for table in tables if unit is None or not (unit.lower() == "row" or table.has(unit))]
+        if undecided:
+            typer.echo(f"Say in the file whose rows they are: {', '.join(undecided)}.")
+        typer.echo("Then declare bounds and public keys where you know them: answers are more accurate.")

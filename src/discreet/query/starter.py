@@ -1,0 +1,204 @@
+"""A first policy for somebody's tables, written from names and types alone: no value is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.engines.names import closest
+from discreet.errors import InvalidArgument
+from discreet.query.declared import family
+from discreet.query.policy import table_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Seen", "seen_in", "starter"]
+
+_WHO = [
+    "user",
+    "person",
+    "people",
+    "customer",
+    "client",
+    "patient",
+    "member",
+    "subject",
+    "account",
+    "respondent",
+    "participant",
+    "household",
+    "employee",
+    "student",
+    "visitor",
+    "passenger",
+    "driver",
+    "rider",
+    "guest",
+    "buyer",
+    "donor",
+    "voter",
+    "citizen",
+    "resident",
+    "individual",
+    "unit",
+    "uid",
+    "pid",
+]
+_IDENTITY = re.compile(rf"(?:{'|'.join(_WHO)})s?(?:[ _-]?(?:id|key|no|nr|number|uuid|guid|hash|code))?", re.IGNORECASE)
+_PERSONAL = re.compile(
+    r"e?[ _-]?mail|phone|mobile|(?:first|last|sur|full|birth)[ _-]?name|name|ssn|iban|address|street", re.IGNORECASE
+)
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_HEAD = """\
+# A policy for discreet: what everybody may know about these tables.
+# Written by `discreet init` from the names and types of columns; no value was read.
+
+# The ledger knows the data by this name: keep it when files move.
+name = {name}
+
+# Where spending is recorded, relative to this file, and how much there is to spend.
+# ledger = "ledger.db"
+# [budget]
+# epsilon = 3.0
+# delta = 1e-6
+"""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A table as its schema shows it: columns with their types, or None for a CSV file, where types are not written."""
+
+    name: str
+    source: str
+    columns: tuple[tuple[str, str | None], ...]
+    table: str | None = None
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Columns that could say whose row it is, by their names and types."""
+        return tuple(
+            column
+            for column, kind in self.columns
+            if _IDENTITY.fullmatch(column) and (kind is None or family(kind) in ("integer", "text", "uuid"))
+        )
+
+    def has(self, column: str) -> bool:
+        """Whether there is a column of this name; case is ignored."""
+        return any(column.lower() == other.lower() for other, _ in self.columns)
+
+
+def seen_in(sources: Iterable[str | os.PathLike[str]]) -> list[Seen]:
+    """The tables of files, patterns, directories and databases; of a CSV file only the header is read."""
+    from discreet.engines import DuckDBEngine
+    from discreet.engines.files import csv_header, files_of
+
+    found: list[Seen] = []
+    with DuckDBEngine(threads=1) as engine:
+        for source in sources:
+            text, files = os.fsdecode(source), files_of(source)
+            if files.kind == "csv":
+                columns = tuple((column, None) for column in csv_header(files.paths)[1])
+                found.append(Seen(_fresh(table_name(source), found), text, columns))
+                continue
+            tables: Sequence[str | None] = engine.tables(source) if files.kind == "database" else [None]
+            for table in tables:
+                name = _fresh(table_name(source) if table is None else table.rpartition(".")[2], found)
+                relation = engine.register(name, source, table=table)
+                found.append(Seen(name, text, tuple(engine.schema(relation)), table))
+    if not found:
+        raise InvalidArgument("source", [os.fsdecode(source) for source in sources], "there is no table in it")
+    return found
+
+
+def starter(tables: Sequence[Seen], *, unit: str | None = None, name: str | None = None, folder: Path) -> str:
+    """The text of a policy in `folder`; `unit` is declared where a table has it, else the owner is asked to choose."""
+    if unit is not None and unit.lower() != "row" and not any(table.has(unit) for table in tables):
+        names = list(dict.fromkeys(column for table in tables for column, _ in table.columns))
+        raise InvalidArgument("unit", unit, f"no table has this column. {closest(unit, names)}")
+    title = name or (tables[0].name if len(tables) == 1 else table_name(tables[0].source))
+    parts = [_HEAD.format(name=_text(title))]
+    parts += [_section(table, unit=unit, folder=folder) for table in tables]
+    return "\n".join(parts)
+
+
+def _section(table: Seen, *, unit: str | None, folder: Path) -> str:
+    lines = [f"[tables.{_key(table.name)}]", f"source = {_text(_placed(table.source, folder))}"]
+    if table.table is not None and table.table != table.name:
+        lines.append(f"table = {_text(table.table)}")
+    if unit is not None and (unit.lower() == "row" or table.has(unit)):
+        lines.append(f"unit = {_text(unit)}")
+    else:
+        lines.append("# Whose rows are these? Nothing can be asked before one of the next lines is chosen.")
+        lines += [f"# unit = {_text(column)}  # one person: all rows with this value" for column in table.candidates]
+        if not table.candidates:
+            lines.append('# unit = "..."  # the column that says whose row it is')
+        lines.append('# unit = "row"  # every row is about another person')
+        lines.append("# public = true  # no row is about anybody: this table is not protected")
+    if unit is None or unit.lower() != "row":
+        lines.append("# rows_per_unit = 1  # if nobody has more than one row")
+        lines.append(
+            "# max_groups = 10  # in how many groups of an answer one person counts, unless the question says so"
+        )
+    lines += ["", f"[tables.{_key(table.name)}.columns]"]
+    if any(kind is None for _, kind in table.columns):
+        lines.append(
+            "# A CSV file has no types: declare them, or they are guessed from its first rows at every opening."
+        )
+    lines += [_declaration(column, kind, unit=unit, candidates=table.candidates) for column, kind in table.columns]
+    return "\n".join(lines) + "\n"
+
+
+def _declaration(column: str, kind: str | None, *, unit: str | None, candidates: Sequence[str]) -> str:
+    """What can be declared of a column, as a comment: the owner knows the numbers, and nobody else may say them."""
+    known = "" if kind is None else f"  # {_short(kind)}"
+    if (unit is not None and column.lower() == unit.lower()) or (unit is None and column in candidates):
+        fields = 'type = "..."' if kind is None else ""
+    elif _PERSONAL.fullmatch(column):
+        fields = "hidden = true"
+    elif kind is None:
+        fields = 'type = "...", bounds = [..., ...]'
+    else:
+        fields = {
+            "text": 'keys = ["...", "..."]',
+            "boolean": "keys = [false, true]",
+            "uuid": "hidden = true",
+            "other": "hidden = true",
+        }.get(family(kind), "bounds = [..., ...]")
+    return f"# {_key(column)} = {{ {fields} }}{known}" if fields else f"# {_key(column)} = {{}}{known}"
+
+
+def _short(kind: str) -> str:
+    """A type without what is inside of it: the names in a nested type are left out."""
+    return (
+        kind
+        if family(kind) != "other"
+        else re.split(r"[(\[]", kind, maxsplit=1)[0] + ("[]" if kind.endswith("]") else "")
+    )
+
+
+def _fresh(name: str, found: Sequence[Seen]) -> str:
+    taken = {table.name.lower() for table in found}
+    number, fresh = 1, name
+    while fresh.lower() in taken:
+        number += 1
+        fresh = f"{name}_{number}"
+    return fresh
+
+
+def _placed(source: str, folder: Path) -> str:
+    """A relative path as seen from the folder of the policy; an absolute one as it is."""
+    path = Path(source).expanduser()
+    return str(path) if path.is_absolute() else os.path.relpath(path, folder)
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _text(name)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
