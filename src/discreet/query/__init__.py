@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from discreet.query.policy import ColumnPolicy, Policy, TablePolicy
+
+__all__ = ["ColumnPolicy", "Policy", "TablePolicy"]
