@@ -215,6 +215,8 @@ class Store:
             raise self._explained(error.orig) from error
         except sqlite3.Error as error:
             raise self._explained(error) from error
+        except UnicodeDecodeError as error:
+            raise LedgerCorrupt(self.name, ("text in it is no text any more",)) from error
         except OSError as error:
             raise LedgerError(self.name, f"cannot be used: {error.strerror}", _ADVICE) from error
 

@@ -1,0 +1,245 @@
+"""Processes that spend from a ledger and are killed; run as `python children.py SCENARIO ARGUMENTS…`.
+
+One interpreter loads discreet and forks all the others, so that hundreds of them can die in a few seconds. What must
+hold is asserted here, after every death; the tests look at the exit code and the counts that are printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import sqlalchemy.event
+from sqlalchemy.engine import Engine
+
+from discreet import Budget, BudgetExceeded, Cost, Ledger
+from discreet.errors import LedgerError
+
+STEP = 0.001  # epsilon of one release; a thousand of them fit
+COST = Cost.pure(STEP)
+BUDGET = Budget(epsilon=1.0)
+
+
+def answer_of(number: int) -> bytes:
+    """What the release under this reservation shows."""
+    return f"answer {number}".encode() * 50
+
+
+def forked(work: Callable[[int], None]) -> tuple[int, int]:
+    """A child that does the work and writes to a pipe; its process number and the end to read from."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(ours)
+            work(theirs)
+            os._exit(0)
+        except BaseException as error:  # noqa: BLE001 (whatever it is, the parent must see it)
+            print(f"child: {error!r}", file=sys.stderr)
+            os._exit(3)
+    os.close(theirs)
+    return child, ours
+
+
+def said(end: int) -> list[list[str]]:
+    """The lines that a child wrote before it died, as words."""
+    with os.fdopen(end, "rb") as pipe:
+        return [line.decode().split() for line in pipe.read().splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+def say(end: int, *words: object) -> None:
+    """One line, in one write: it is there or it is not."""
+    os.write(end, (" ".join(map(str, words)) + "\n").encode())
+
+
+def check(path: Path, lines: list[list[str]]) -> int:
+    """The ledger is sound and lacks nothing that was seen outside of it; how many reservations it has."""
+    ledger = Ledger.open(path)
+    report = ledger.verify()
+    stored = {entry.id: entry.state for entry in ledger.entries(kind="reserve")}
+    for word, number in lines:
+        assert int(number) in stored, f"the charge of entry {number} was granted and is gone"
+        if word == "shown":
+            assert stored[int(number)] == "released", f"entry {number} was shown and is not released"
+            assert ledger.answer("d", f"f{number}") == answer_of(int(number))
+    spent = ledger.spent("d")
+    assert spent == len(stored) * COST, (spent, len(stored))
+    assert abs(ledger.remaining("d") - (1.0 - STEP * len(stored))) < 1e-12
+    assert report.reservations == len(stored)
+    ledger.close()
+    return len(stored)
+
+
+def one_query(ledger: Ledger, end: int, between: Callable[[], None] = lambda: None) -> None:
+    """Reserve, run, complete, show; every step that the outside sees is written to the pipe."""
+    number = ledger.head.count + 1
+    entry = ledger.reserve("d", COST, what="SELECT 1", fingerprint=f"f{number}")
+    say(end, "granted", entry.id)
+    between()
+    answer = answer_of(entry.id)
+    between()
+    ledger.complete(entry, answer)
+    between()
+    say(end, "shown", entry.id)
+
+
+def killed_at_every_statement(path: Path) -> int:
+    """Kills a child before and after each SQL statement of a query, and between its steps."""
+    Ledger.open(path).establish("d", BUDGET)
+    for last in range(1, 1000):
+
+        def work(end: int, last: int = last) -> None:
+            ledger = Ledger.open(path)
+            passed = 0
+
+            def tick(*_: object) -> None:
+                nonlocal passed
+                passed += 1
+                if passed == last:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            sqlalchemy.event.listen(Engine, "before_cursor_execute", tick)
+            sqlalchemy.event.listen(Engine, "after_cursor_execute", tick)
+            one_query(ledger, end, tick)
+
+        child, end = forked(work)
+        lines = said(end)
+        _, status = os.waitpid(child, 0)
+        check(path, lines)
+        if os.WIFEXITED(status):
+            assert os.WEXITSTATUS(status) == 0
+            return last - 1
+    raise AssertionError("the query never ended")
+
+
+def killed_at_random(path: Path, deaths: int, seed: str) -> int:
+    """Kills children that ask one question after another, at times that nobody chose."""
+    draw = random.Random(seed)
+    ledger = Ledger.open(path)
+    ledger.establish("d", BUDGET)
+    ledger.close()
+
+    def work(end: int) -> None:
+        mine = Ledger.open(path)
+        say(end, "granted", mine.reserve("d", COST).id)
+        while True:
+            one_query(mine, end)
+
+    alive = 0
+    for _ in range(deaths):
+        child, end = forked(work)
+        os.read(end, 1)  # it has begun
+        time.sleep(draw.uniform(0, 0.012))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        lines = said(end)
+        if lines:  # its first letter was read above
+            lines[0][0] = "granted"
+        count = check(path, lines)
+        if count > 900:  # a new budget for the next ones
+            path = path.with_name(path.name + "x")
+            Ledger.open(path).establish("d", BUDGET)
+        alive += len(lines)
+    assert alive > deaths  # they did get to work
+    return deaths
+
+
+def hammered(path: Path, processes: int) -> dict[str, int]:
+    """Many processes spend one budget until nothing is left; how many charges each of them was granted."""
+    ledger = Ledger.open(path)
+    ledger.establish("d", Budget(epsilon=0.3))
+    ledger.limit("d", Budget(epsilon=0.05), analyst="p0")
+
+    def work_as(name: str) -> Callable[[int], None]:
+        def work(end: int) -> None:
+            while True:  # on the object that was made before the fork
+                try:
+                    say(end, "granted", ledger.reserve("d", COST, analyst=name).id)
+                except BudgetExceeded:
+                    return
+
+        return work
+
+    children = {f"p{index}": forked(work_as(f"p{index}")) for index in range(processes)}
+    granted = {}
+    for name, (child, end) in children.items():
+        lines = said(end)
+        _, status = os.waitpid(child, 0)
+        assert status == 0, (name, status)
+        granted[name] = len(lines)
+    assert ledger.spent("d") == sum(granted.values()) * COST
+    ledger.verify()
+    return granted
+
+
+def opened_by_many(path: Path, processes: int) -> int:
+    """Many processes make the same ledger at the same time."""
+    begin = time.monotonic() + 0.3
+
+    def work(end: int) -> None:
+        time.sleep(max(0, begin - time.monotonic()))
+        ledger = Ledger.open(path)
+        ledger.establish("d", BUDGET)
+        say(end, "granted", ledger.reserve("d", COST).id)
+
+    children = [forked(work) for _ in range(processes)]
+    lines = [line for _, end in children for line in said(end)]
+    assert all(os.waitpid(child, 0)[1] == 0 for child, _ in children)
+    assert check(path, lines) == processes
+    return processes
+
+
+def full(path: Path, limit: int) -> dict[str, object]:
+    """Spends until the file system refuses to grow (files of this process, if `limit` > 0, else the disk itself)."""
+    ledger = Ledger.open(path)
+    ledger.establish("d", BUDGET)
+    if limit:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    lines = []
+    message = ""
+    try:
+        for _ in range(900):
+            entry = ledger.reserve("d", COST, what="x" * 2000, fingerprint=f"f{ledger.head.count + 1}")
+            lines.append(["granted", str(entry.id)])
+            ledger.complete(entry, answer_of(entry.id))
+            lines.append(["shown", str(entry.id)])
+    except LedgerError as error:
+        message = str(error)
+    if limit:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    return {"message": message, "lines": lines}
+
+
+def unprivileged(path: Path, write: bool) -> str:
+    """What somebody is told who may read but not write."""
+    if os.geteuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+    try:
+        ledger = Ledger.open(path, read_only=not write)
+        if write:
+            ledger.reserve("d", COST)
+            return "written"
+        return f"{ledger.remaining('d')} {ledger.verify().reservations}"
+    except LedgerError as error:
+        return str(error)
+
+
+if __name__ == "__main__":
+    scenario, place, *rest = sys.argv[1:]
+    scenarios: dict[str, Callable[..., object]] = {
+        "statements": lambda: killed_at_every_statement(Path(place)),
+        "random": lambda: killed_at_random(Path(place), int(rest[0]), rest[1]),
+        "hammer": lambda: hammered(Path(place), int(rest[0])),
+        "opening": lambda: opened_by_many(Path(place), int(rest[0])),
+        "full": lambda: full(Path(place), int(rest[0])),
+        "unprivileged": lambda: unprivileged(Path(place), rest[0] == "write"),
+    }
+    print(json.dumps(scenarios[scenario]()))

@@ -1,0 +1,199 @@
+"""The file: what makes it durable, who may change it, and what is said when it cannot be used."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from discreet import Budget, Cost, Ledger
+from discreet.errors import LedgerCorrupt, LedgerError
+from discreet.ledger import schema
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A ledger with a charge and an answer, closed."""
+    place = tmp_path / "ledger.db"
+    with Ledger.open(place) as ledger:
+        ledger.establish("d", Budget(epsilon=1.0))
+        ledger.complete(ledger.reserve("d", Cost.pure(0.25), fingerprint="f"), b"answer")
+    return place
+
+
+def test_commits_wait_for_the_disk_and_writers_for_each_other(path: Path) -> None:
+    with Ledger.open(path)._store.reading() as connection:
+        pragma = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "busy_timeout")
+        }
+    assert pragma == {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 60_000}
+
+
+def test_a_new_file_is_its_owners_alone(path: Path) -> None:
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    ledger = Ledger.open(path)
+    ledger.reserve("d", Cost.pure(0.1))
+    for beside in path.parent.glob("ledger.db*"):
+        assert stat.S_IMODE(beside.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET cost = NULL WHERE kind = 'reserve'",
+        "UPDATE entries SET number = number + 100",
+        "DELETE FROM entries WHERE kind = 'reserve'",
+        "DELETE FROM entries",
+        "INSERT INTO entries SELECT 99, kind, at, NULL, NULL, NULL, NULL, NULL, NULL, details, hash FROM entries",
+        "REPLACE INTO entries SELECT number, kind, at, NULL, NULL, NULL, NULL, NULL, NULL, details, hash FROM entries",
+        "UPDATE answers SET answer = x'00'",
+        "DELETE FROM answers",
+        "REPLACE INTO answers SELECT reservation, x'00' FROM answers",
+    ],
+)
+def test_entries_and_answers_cannot_be_changed_by_plain_sql(path: Path, statement: str) -> None:
+    database = sqlite3.connect(path)
+    with pytest.raises(sqlite3.IntegrityError, match="of a ledger are"):
+        database.execute(statement)
+    database.close()
+    Ledger.open(path).verify()
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    place = tmp_path / "notes.txt"
+    place.write_text("these are my notes, and they are long enough to be no header of SQLite " * 100)
+    before = place.read_bytes()
+    with pytest.raises(LedgerError, match="no SQLite database"):
+        Ledger.open(place)
+    assert place.read_bytes() == before
+
+
+def test_another_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    place = tmp_path / "other.db"
+    database = sqlite3.connect(place)
+    database.execute("CREATE TABLE people (name TEXT)")
+    database.close()
+    before = place.read_bytes()
+    for read_only in (True, False):
+        with pytest.raises(LedgerError, match="another kind of database"):
+            Ledger.open(place, read_only=read_only)
+    assert place.read_bytes() == before
+
+
+def test_a_newer_format_is_refused_and_left_alone(path: Path) -> None:
+    database = sqlite3.connect(path)
+    database.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+    database.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=f"format version {schema.VERSION + 1}.*Upgrade discreet"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
+    place = tmp_path / "empty.db"
+    place.touch()
+    with pytest.raises(LedgerError, match="is empty"):
+        Ledger.open(place, read_only=True)
+    Ledger.open(place).establish("d", Budget(epsilon=1.0))
+    Ledger.open(place).verify()
+
+
+def test_a_place_where_no_file_can_be_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match=r"cannot be opened.*directory exists"):
+        Ledger.open(tmp_path / "missing" / "ledger.db")
+    with pytest.raises(LedgerError, match="is a directory"):
+        Ledger.open(tmp_path)
+    with pytest.raises(LedgerError, match="does not exist"):
+        Ledger.open(tmp_path / "ledger.db", read_only=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_odd_names_of_files_are_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a b?mode=ro#c%20.db", "ä.db", "-x.db"):
+        Ledger.open(name).establish("d", Budget(epsilon=1.0))
+        assert (tmp_path / name).exists()
+        assert Ledger.open(name, read_only=True).remaining("d") == 1.0
+
+
+def test_a_ledger_opened_for_reading_refuses_to_write(path: Path) -> None:
+    ledger = Ledger.open(path, read_only=True)
+    assert ledger.remaining("d") == 0.75
+    assert ledger.answer("d", "f") == b"answer"
+    with pytest.raises(LedgerError, match="for reading only"):
+        ledger.reserve("d", Cost.pure(0.1))
+    with pytest.raises(LedgerError, match="for reading only"):
+        ledger.establish("e", Budget(epsilon=1.0))
+
+
+def test_a_reader_sees_what_is_written_meanwhile(path: Path) -> None:
+    reader, writer = Ledger.open(path, read_only=True), Ledger.open(path)
+    writer.reserve("d", Cost.pure(0.25))
+    assert reader.remaining("d") == 0.5
+
+
+def test_a_ledger_that_somebody_holds_for_too_long_says_so(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.ledger.store.BUSY_S", 0.05)
+    ledger = Ledger.open(path)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match=r"locked by another process.*not recorded"):
+        ledger.reserve("d", Cost.pure(0.1))
+    assert ledger.remaining("d") == 0.75  # readers do not wait
+    holder.execute("COMMIT")
+    holder.close()
+    ledger.reserve("d", Cost.pure(0.1))
+
+
+def test_whoever_waits_gets_its_turn(path: Path) -> None:
+    ledger = Ledger.open(path)
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.3, lambda: holder.execute("COMMIT"))
+    release.start()
+    ledger.reserve("d", Cost.pure(0.1))
+    release.join()
+    holder.close()
+    assert ledger.remaining("d") == 0.65
+
+
+def test_a_file_torn_in_the_middle_is_corrupt(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(LedgerError):
+        Ledger.open(path).verify()
+    path.write_bytes(content[:4096] + os.urandom(len(content) - 4096))
+    with pytest.raises(LedgerCorrupt):
+        Ledger.open(path).verify()
+
+
+def test_errors_inside_a_transaction_leave_nothing_behind(path: Path) -> None:
+    ledger = Ledger.open(path)
+    before = ledger.head
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupted() -> None:
+        with ledger._store.writing() as connection:
+            connection.exec_driver_sql("DELETE FROM totals")
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        interrupted()
+    assert ledger.head == before
+    assert ledger.remaining("d") == 0.75
+
+
+def test_a_ledger_in_memory_is_not_shared_with_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.in_memory()
+    ledger.establish("d", Budget(epsilon=1.0))
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    with pytest.raises(LedgerError, match="belongs to another process"):
+        ledger.remaining("d")
