@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet
@@ -118,6 +118,7 @@ COSTS = st.one_of(
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+@settings(max_examples=max(8, (settings.default or settings()).max_examples // 5))
 @given(costs=st.lists(COSTS, max_size=6))
 def test_the_ledger_admits_what_a_filter_admits_and_leaves_what_it_leaves(budget: Budget, costs: list[Cost]) -> None:
     ledger, guard = Ledger.in_memory(), Filter(budget)

@@ -20,7 +20,7 @@ from discreet.ledger import Head
 from discreet.ledger.chain import FIRST, Chain
 from discreet.ledger.entry import COLUMNS
 
-FOURFOLD = 4 * (settings.default or settings()).max_examples
+TWICE = 2 * (settings.default or settings()).max_examples
 TABLES = ("entries", "answers", "budgets", "members", "totals", "head")
 
 
@@ -145,7 +145,7 @@ def edited(value: Any, how: int) -> Any:
     return text[:position] + chr(48 + how % 75) + text[position + 1 :]
 
 
-@settings(max_examples=FOURFOLD)
+@settings(max_examples=TWICE)
 @given(table=st.sampled_from(TABLES), row=st.integers(0, 30), column=st.integers(0, 12), how=st.integers(0, 400))
 def test_every_edit_of_every_value_is_found(
     intact: Intact, place: Path, table: str, row: int, column: int, how: int
@@ -230,7 +230,7 @@ def test_every_reordering_is_found(intact: Intact, place: Path, pair: tuple[int,
     assert is_found(path)
 
 
-@settings(max_examples=FOURFOLD)
+@settings(max_examples=TWICE)
 @given(data=st.data())
 def test_every_changed_byte_is_found_or_changes_nothing(intact: Intact, place: Path, data: st.DataObject) -> None:
     content = bytearray(intact.content)

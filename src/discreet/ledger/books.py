@@ -7,11 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, bindparam, func, or_, select
-
 from discreet.accounting import Cost
 from discreet.errors import AdjacencyMismatch, LedgerCorrupt
-from discreet.ledger import schema
 from discreet.ledger.chain import FIRST, Chain, Head, canonical, digest
 from discreet.ledger.entry import COLUMNS, Entry, moment, written
 from discreet.ledger.names import unknown
@@ -28,57 +25,36 @@ if TYPE_CHECKING:
 
 __all__ = ["Account", "Books", "Tip", "charges_of", "counted"]
 
-_entries, _budgets, _members, _totals, _head = (
-    schema.entries,
-    schema.budgets,
-    schema.members,
-    schema.totals,
-    schema.head,
-)
-
-_TIP = select(
-    _head.c.count.label("length"), _head.c.hash, _entries.c.number, _entries.c.hash.label("last"), _entries.c.at
-).select_from(_head.outerjoin(_entries, _entries.c.number == select(func.max(_entries.c.number)).scalar_subquery()))
-_APPLICABLE = (
-    select(_budgets.c.entry, _budgets.c.holder, _budgets.c.name, _entries.c.details, _entries.c.hash)
-    .select_from(_budgets.outerjoin(_entries, _entries.c.number == _budgets.c.entry))
-    .where(
-        _budgets.c.dataset == bindparam("dataset"),
-        or_(
-            _budgets.c.holder == "dataset",
-            and_(_budgets.c.holder == "analyst", _budgets.c.name == bindparam("analyst")),
-            and_(
-                _budgets.c.holder == "group",
-                _budgets.c.name.in_(select(_members.c.team).where(_members.c.analyst == bindparam("analyst"))),
-            ),
-        ),
+# What every charge needs is written as SQL: an expression would be compiled anew in every process, which takes longer
+# than all the rest of a charge.
+_TIP = """
+    SELECT head.count AS length, head.hash AS hash, entries.number AS number, entries.hash AS last, entries.at AS at
+    FROM head LEFT JOIN entries ON entries.number = (SELECT MAX(number) FROM entries)
+"""
+_BUDGETS = """
+    SELECT budgets.entry AS entry, budgets.holder AS holder, budgets.name AS name,
+           entries.details AS details, entries.hash AS hash
+    FROM budgets LEFT JOIN entries ON entries.number = budgets.entry
+    WHERE budgets.dataset = :dataset AND (
+        :analyst IS NULL
+        OR budgets.holder = 'dataset'
+        OR (budgets.holder = 'analyst' AND budgets.name = :analyst)
+        OR (budgets.holder = 'group' AND budgets.name IN (SELECT team FROM members WHERE analyst = :analyst))
     )
-    .order_by(_budgets.c.entry)
-)
-_ALL_BUDGETS = (
-    select(_budgets.c.entry, _budgets.c.holder, _budgets.c.name, _entries.c.details, _entries.c.hash)
-    .select_from(_budgets.outerjoin(_entries, _entries.c.number == _budgets.c.entry))
-    .where(_budgets.c.dataset == bindparam("dataset"))
-    .order_by(_budgets.c.entry)
-)
-_TOTALS = (
-    select(_totals.c.totals, _totals.c.entry, _entries.c.details)
-    .select_from(_totals.outerjoin(_entries, _entries.c.number == _totals.c.entry))
-    .where(_totals.c.budget == bindparam("budget"), _totals.c.period == bindparam("period"))
-)
-_INSERT_ENTRY = _entries.insert()
-_SET_HEAD = _head.insert().prefix_with("OR REPLACE")
-_SET_TOTALS = _totals.insert().prefix_with("OR REPLACE")
-_CHARGES = (
-    select(_entries.c.number, _entries.c.at, _entries.c.analyst, _entries.c.cost)
-    .where(_entries.c.kind == "reserve", _entries.c.dataset == bindparam("dataset"))
-    .order_by(_entries.c.number)
-)
-_MEMBERSHIP = (
-    select(_entries.c.number, _entries.c.kind, _entries.c.details)
-    .where(_entries.c.kind.in_(("enrol", "dismiss")))
-    .order_by(_entries.c.number)
-)
+    ORDER BY budgets.entry
+"""
+_TOTALS = """
+    SELECT totals.totals AS totals, totals.entry AS entry, entries.details AS details
+    FROM totals LEFT JOIN entries ON entries.number = totals.entry
+    WHERE totals.budget = :budget AND totals.period = :period
+"""
+_INSERT_ENTRY = f"INSERT INTO entries VALUES ({', '.join(f':{column}' for column in COLUMNS)}, :hash)"
+_SET_HEAD = "REPLACE INTO head VALUES (1, :number, :hash)"
+_SET_TOTALS = "REPLACE INTO totals VALUES (:budget, :period, :totals, :entry)"
+_CHARGES = """
+    SELECT number, at, analyst, cost FROM entries WHERE kind = 'reserve' AND dataset = :dataset ORDER BY number
+"""
+_MEMBERSHIP = "SELECT number, kind, details FROM entries WHERE kind IN ('enrol', 'dismiss') ORDER BY number"
 
 
 @dataclass(frozen=True)
@@ -125,9 +101,9 @@ class Books:
 
     def tip(self, connection: Connection, now: datetime) -> Tip:
         """Where the next entry goes. Time never runs backwards in the chain, whatever the clock says."""
-        row = connection.execute(_TIP).first()
+        row = connection.exec_driver_sql(_TIP).first()
         if row is None:
-            if connection.execute(select(func.count()).select_from(_entries)).scalar():
+            if connection.exec_driver_sql("SELECT COUNT(*) FROM entries").scalar():
                 raise self.corrupt("the record of its last entry is missing")
             return Tip(Head(0, FIRST), now)
         if row.number != row.length or row.last != row.hash:
@@ -151,8 +127,8 @@ class Books:
         row["cost"] = None if cost is None else cost.to_json()
         row["details"] = None if details is None else canonical(details)
         row["hash"] = self._chain.link(tip.head.hash, row)
-        connection.execute(_INSERT_ENTRY, row)
-        connection.execute(_SET_HEAD, {"id": 1, "count": row["number"], "hash": row["hash"]})
+        connection.exec_driver_sql(_INSERT_ENTRY, row)
+        connection.exec_driver_sql(_SET_HEAD, {"number": row["number"], "hash": row["hash"]})
         return Entry.from_row(row)
 
     # ---------------------------------------------------------------- budgets
@@ -161,11 +137,8 @@ class Books:
         self, connection: Connection, dataset: str, analyst: str | None, *, at: datetime
     ) -> tuple[Account, ...]:
         """The budgets that a charge by this analyst has to fit into; all of the data set's without an analyst."""
-        if analyst is None:
-            rows = connection.execute(_ALL_BUDGETS, {"dataset": dataset})
-        else:
-            rows = connection.execute(_APPLICABLE, {"dataset": dataset, "analyst": analyst})
-        return tuple(self._account(connection, dataset, row, at) for row in rows.all())
+        rows = connection.exec_driver_sql(_BUDGETS, {"dataset": dataset, "analyst": analyst}).all()
+        return tuple(self._account(connection, dataset, row, at) for row in rows)
 
     def known_accounts(
         self, connection: Connection, dataset: str, analyst: str | None, *, at: datetime
@@ -173,7 +146,7 @@ class Books:
         """The same, the data set's own budget among them; refuses a data set that has none."""
         accounts = self.accounts(connection, dataset, analyst, at=at)
         if not any(account.terms.holder == "dataset" for account in accounts):
-            raise unknown(dataset, connection.execute(select(_budgets.c.dataset).distinct()).scalars())
+            raise unknown(dataset, connection.exec_driver_sql("SELECT DISTINCT dataset FROM budgets").scalars())
         return accounts
 
     def _account(self, connection: Connection, dataset: str, row: Any, at: datetime) -> Account:
@@ -193,7 +166,7 @@ class Books:
             raise self.corrupt(f"entry {entry} holds no budget that can be read") from error
 
     def _totals(self, connection: Connection, budget: int, terms: Terms, period: int) -> tuple[Exact, ...]:
-        row = connection.execute(_TOTALS, {"budget": budget, "period": period}).first()
+        row = connection.exec_driver_sql(_TOTALS, {"budget": budget, "period": period}).first()
         if row is None:
             if terms.period is None:
                 raise self.corrupt(f"the running totals of {terms.label} are missing")
@@ -212,7 +185,9 @@ class Books:
     def set_totals(self, connection: Connection, rows: Iterable[tuple[int, int, str]], entry: int) -> None:
         """Stores totals as an entry has charged them: rows of budget, period and text."""
         for budget, period, text in rows:
-            connection.execute(_SET_TOTALS, {"budget": budget, "period": period, "totals": text, "entry": entry})
+            connection.exec_driver_sql(
+                _SET_TOTALS, {"budget": budget, "period": period, "totals": text, "entry": entry}
+            )
 
     def recounted(self, connection: Connection, terms: Terms, period: int) -> tuple[Exact, ...]:
         """What all charges of the chain that fall under these terms add up to, by today's accountant."""
@@ -233,14 +208,14 @@ def charges_of(connection: Connection, terms: Terms) -> Iterable[Any]:
 
     A charge counts for a group if the analyst was a member when it was made.
     """
-    rows = connection.execute(_CHARGES, {"dataset": terms.dataset})
+    rows = connection.exec_driver_sql(_CHARGES, {"dataset": terms.dataset})
     if terms.holder == "dataset":
         yield from rows
         return
     if terms.holder == "analyst":
         yield from (row for row in rows if row.analyst == terms.name)
         return
-    changes = [(row.number, row.kind, json.loads(row.details)) for row in connection.execute(_MEMBERSHIP)]
+    changes = [(row.number, row.kind, json.loads(row.details)) for row in connection.exec_driver_sql(_MEMBERSHIP)]
     changes = [change for change in changes if change[2]["group"] == terms.name]
     inside: set[str] = set()
     position = 0

@@ -421,7 +421,7 @@ class Ledger:
         return self._books.tip(connection, now()).at
 
     def _entry(self, connection: Connection, number: int) -> Entry | None:
-        row = connection.execute(select(_entries).where(_entries.c.number == number)).mappings().first()
+        row = connection.exec_driver_sql("SELECT * FROM entries WHERE number = ?", (number,)).mappings().first()
         return None if row is None else self._from_row(row)
 
     def _from_row(self, row: Any) -> Entry:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
-
 from discreet.errors import InvalidArgument
-from discreet.ledger import schema
 from discreet.ledger.chain import digest
 
 if TYPE_CHECKING:
@@ -21,20 +18,21 @@ __all__ = ["STATES", "close", "stored_answer"]
 STATES = {None: "reserved", "complete": "released", "fail": "failed"}
 """The state of a reservation, by the kind of the entry that closes it."""
 
-_entries, _answers = schema.entries, schema.answers
-_closing, _reserved = _entries.alias("closing"), _entries.alias("reserved")
-
-_ANSWER = (
-    select(_reserved.c.number, _answers.c.answer, _closing.c.details)
-    .select_from(
-        _reserved.join(_closing, (_closing.c.reservation == _reserved.c.number) & (_closing.c.kind == "complete")).join(
-            _answers, _answers.c.reservation == _reserved.c.number
-        )
-    )
-    .where(_reserved.c.kind == "reserve")
-    .order_by(_reserved.c.number.desc())
-    .limit(1)
-)
+_CLOSED = """
+    SELECT reserved.hash AS hash, closing.kind AS kind
+    FROM entries AS reserved LEFT JOIN entries AS closing ON closing.reservation = reserved.number
+    WHERE reserved.number = :number AND reserved.kind = 'reserve'
+"""
+_STORE = "INSERT INTO answers VALUES (:reservation, :answer)"
+_ANSWER = """
+    SELECT reserved.number AS number, answers.answer AS answer, closing.details AS details
+    FROM entries AS reserved
+    JOIN entries AS closing ON closing.reservation = reserved.number AND closing.kind = 'complete'
+    JOIN answers ON answers.reservation = reserved.number
+    WHERE reserved.kind = 'reserve' AND reserved.dataset = :dataset AND reserved.fingerprint = :fingerprint
+      AND (:analyst IS NULL OR reserved.analyst = :analyst)
+    ORDER BY reserved.number DESC LIMIT 1
+"""
 
 
 def close(
@@ -48,12 +46,11 @@ def close(
     answer: bytes | None = None,
 ) -> None:
     """Writes what became of a reservation, once."""
-    query = select(_entries.c.hash).where(_entries.c.number == entry.id, _entries.c.kind == "reserve")
-    if connection.execute(query).scalar() != entry.hash:
+    row = connection.exec_driver_sql(_CLOSED, {"number": entry.id}).first()
+    if row is None or row.hash != entry.hash:
         raise InvalidArgument("entry", entry.id, "pass an entry that this ledger's reserve(...) returned")
-    before = connection.execute(select(_entries.c.kind).where(_entries.c.reservation == entry.id)).scalar()
-    if before is not None:
-        raise InvalidArgument("entry", entry.id, f"it is {STATES[before]} already, and that is final")
+    if row.kind is not None:
+        raise InvalidArgument("entry", entry.id, f"it is {STATES[row.kind]} already, and that is final")
     books.append(
         connection,
         tip,
@@ -64,15 +61,15 @@ def close(
         details=details,
     )
     if answer is not None:
-        connection.execute(_answers.insert(), {"reservation": entry.id, "answer": answer})
+        connection.exec_driver_sql(_STORE, {"reservation": entry.id, "answer": answer})
 
 
 def stored_answer(
     books: Books, connection: Connection, *, dataset: str, fingerprint: str, analyst: str | None
 ) -> bytes | None:
     """The newest answer to this question, paid for by this analyst or by anybody, if it is what was stored."""
-    query = _ANSWER.where(_reserved.c.dataset == dataset, _reserved.c.fingerprint == fingerprint)
-    row = connection.execute(query if analyst is None else query.where(_reserved.c.analyst == analyst)).first()
+    wanted = {"dataset": dataset, "fingerprint": fingerprint, "analyst": analyst}
+    row = connection.exec_driver_sql(_ANSWER, wanted).first()
     if row is None:
         return None
     found = bytes(row.answer)
