@@ -12,14 +12,29 @@ from discreet.accounting.iteration.algorithms import (
     pnsgd,
     process,
 )
+from discreet.accounting.iteration.by_position import (
+    multi_epoch_pnsgd_by_position,
+    pnsgd_by_position,
+    skip_pnsgd_by_position,
+)
+from discreet.accounting.iteration.personal import PersonalCosts
 from discreet.accounting.iteration.process import Process
+from discreet.accounting.iteration.random_end import skip_pnsgd, stop_pnsgd
+from discreet.accounting.iteration.stopped import stop_pnsgd_by_position
 
 __all__ = [
+    "PersonalCosts",
     "Process",
     "cyclic",
     "describe",
     "multi_epoch_pnsgd",
+    "multi_epoch_pnsgd_by_position",
     "noisy_gradient_descent",
     "pnsgd",
+    "pnsgd_by_position",
     "process",
+    "skip_pnsgd",
+    "skip_pnsgd_by_position",
+    "stop_pnsgd",
+    "stop_pnsgd_by_position",
 ]

@@ -7,7 +7,8 @@ Matplotlib's axes, takes axes to draw on, and writes a file when given a path. W
 from discreet.plots.compare import compare, compare_accountants
 from discreet.plots.dispatch import draw
 from discreet.plots.loss import draw_loss
+from discreet.plots.personal import draw_personal
 from discreet.plots.profile import draw_profile
 from discreet.plots.tradeoff import draw_tradeoff
 
-__all__ = ["compare", "compare_accountants", "draw", "draw_loss", "draw_profile", "draw_tradeoff"]
+__all__ = ["compare", "compare_accountants", "draw", "draw_loss", "draw_personal", "draw_profile", "draw_tradeoff"]

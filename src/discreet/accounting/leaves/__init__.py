@@ -6,6 +6,7 @@ from discreet.accounting.leaves.iterate import LastIterate
 from discreet.accounting.leaves.leaf import Leaf
 from discreet.accounting.leaves.noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Staircase
 from discreet.accounting.leaves.own import OwnDistributions, Table, TradeoffCurve
+from discreet.accounting.leaves.random_stop import RandomStop
 from discreet.accounting.leaves.sampled import Sampled
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Leaf",
     "OwnDistributions",
     "Pure",
+    "RandomStop",
     "RandomizedResponse",
     "RenyiCurve",
     "Sampled",

@@ -1,0 +1,216 @@
+r"""One cost for each person: records that are used early are hidden by all steps that come after them.
+
+A list of costs would be slow for a million people. `PersonalCosts` keeps one mu and one weight for each position:
+person i has delta_i(epsilon) = weight_i delta_{mu_i}(epsilon), where weight_i is the probability that their record is
+used at all. Epsilons are found at some positions by bisection, guessed between them, and every guess is checked against
+the profile; one that fails is replaced by the epsilon of the next position that was bisected, which is larger.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.accounting.cost import ADJACENCIES, Cost
+from discreet.accounting.leaves.leaf import LARGEST_EPSILON
+from discreet.arguments import count, nonnegative, one_of, probability, unit_fraction
+from discreet.divergence.drawing import Drawable
+from discreet.divergence.gaussian import log_hockey_stick_gaussian
+from discreet.divergence.logspace import mills
+from discreet.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import PathLike
+
+    from numpy.typing import NDArray
+
+    Reals = NDArray[np.float64]
+
+__all__ = ["PersonalCosts", "PersonalEpsilon", "log_delta_above"]
+
+_NODES = 4000
+_ROOM = 3e-6
+"""How much a guess is enlarged, so that it holds where the curve is concave between two nodes."""
+
+_MARGIN = 1e-10
+_LOG_ROOT = 0.5 * math.log(2 * math.pi)
+
+_LEFT = -5.0
+_PATIENCE = 50
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PersonalCosts(Drawable):
+    """The cost of one release for each person, by the position of their record, counted from 1.
+
+    >>> from discreet import last_iterate
+    >>> everyone = last_iterate.pnsgd_by_position(n=1_000, lipschitz=1, smoothness=1, step=1, noise=4)
+    >>> everyone
+    PersonalCosts(pnsgd, 1000 people, adjacency='replace-one')
+    >>> everyone.epsilon(delta=1e-6)[[0, 499, 999]].round(4).tolist()
+    [0.0551, 0.0799, 2.2541]
+    """
+
+    name: str
+    mu: Reals
+    """mu of each person's record, given that it is used."""
+    weight: Reals
+    """The probability that it is used."""
+    adjacency: str
+    make: Callable[[int], Cost] = field(repr=False)
+    """The cost of the person at a position."""
+
+    def __post_init__(self) -> None:
+        one_of("adjacency", self.adjacency, ADJACENCIES)
+        if self.mu.ndim != 1 or self.mu.shape != self.weight.shape or not len(self.mu):
+            raise InvalidArgument("mu", self.mu.shape, "pass one mu and one weight for each person")
+        if not (np.isfinite(self.mu) & (self.mu > 0) & (self.weight > 0) & (self.weight <= 1)).all():
+            raise InvalidArgument("mu", "some", "pass finite mus > 0 and weights between 0 and 1")
+        if float(self.mu.max()) > LARGEST_EPSILON:
+            raise InvalidArgument(
+                "noise", "too little", f"somebody has mu = {self.mu.max():.6g}, which protects nobody; add noise"
+            )
+
+    def __len__(self) -> int:
+        return len(self.mu)
+
+    def __repr__(self) -> str:
+        return f"PersonalCosts({self.name}, {len(self)} people, adjacency='{self.adjacency}')"
+
+    def for_person(self, position: int) -> Cost:
+        """The cost of the person whose record is at this position, from 1."""
+        place = count("position", position, least=1)
+        if place > len(self):
+            raise InvalidArgument("position", position, f"positions run from 1 to {len(self)}")
+        return self.make(place)
+
+    def epsilon(self, delta: float) -> Reals:
+        """The certified epsilon of everyone at a delta, in the order of their positions."""
+        level = probability("delta", delta)
+        if level == 1:
+            return np.zeros(len(self))
+        if level == 0:
+            return np.full(len(self), np.inf)
+        order = np.lexsort((self.weight, self.mu))
+        mu, weight = self.mu[order], self.weight[order]
+        result = np.empty(len(self))
+        result[order] = self._sorted(mu, np.maximum.accumulate(weight), level)
+        return result
+
+    def _sorted(self, mu: Reals, weight: Reals, delta: float) -> Reals:
+        """Epsilons of people whose mu and weight both grow, so that epsilon does too."""
+        with np.errstate(divide="ignore"):
+            log_level = np.log(delta) - np.log(weight) - 1e-15
+        last = len(mu) - 1
+        ends = np.geomspace(1, last + 1, _NODES).astype(np.int64) - 1
+        nodes = np.unique(np.concatenate([ends, last - ends]))
+        known = _bisected(mu[nodes], log_level[nodes])
+        if len(nodes) == len(mu):
+            return known
+        places = np.arange(len(mu))
+        above = known[np.searchsorted(nodes, places)]
+        guess = np.minimum(np.interp(places, nodes, known) * (1 + _ROOM), above)
+        return np.where(_holds(mu, guess, log_level), guess, above)
+
+    def delta(self, epsilon: float) -> Reals:
+        """The certified delta of everyone at an epsilon, in the order of their positions."""
+        level = nonnegative("epsilon", epsilon)
+        log_delta = _log_delta(self.mu, np.full(len(self), level))
+        return np.minimum(1.0, self.weight * np.exp(log_delta) * (1 + _MARGIN) + 5e-324)
+
+    def worst_position(self, delta: float = 1e-6) -> int:
+        """The position with the largest epsilon."""
+        return int(np.argmax(self.epsilon(delta))) + 1
+
+    def worst(self, delta: float = 1e-6) -> Cost:
+        """The cost of the person who gives away most at this delta: what can be promised to everybody."""
+        return self.for_person(self.worst_position(delta))
+
+    def at(self, delta: float) -> PersonalEpsilon:
+        """Everybody's epsilon at one delta, as a curve over positions that can be drawn."""
+        return PersonalEpsilon(self, delta)
+
+    def plot(
+        self,
+        *,
+        delta: float = 1e-6,
+        ax: Any = None,
+        label: str | None = None,
+        title: str | None = None,
+        path: str | PathLike[str] | None = None,
+    ) -> Any:
+        """Epsilon at this delta against position; the other options are those of `discreet.plots.draw`."""
+        return self.at(delta).plot(ax=ax, label=label, title=title, path=path)
+
+    def quantile(self, share: float, *, delta: float) -> float:
+        """The epsilon that this share of the people does not exceed."""
+        return float(np.quantile(self.epsilon(delta), probability("share", share), method="higher"))
+
+
+@dataclass(frozen=True, eq=False)
+class PersonalEpsilon(Drawable):
+    """The epsilon of everyone at one delta."""
+
+    costs: PersonalCosts
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", unit_fraction("delta", self.delta))
+
+    @cached_property
+    def values(self) -> Reals:
+        """By position."""
+        return self.costs.epsilon(self.delta)
+
+
+def log_delta_above(mu: Reals, epsilon: Reals) -> Reals:
+    r"""ln of an upper bound of delta_mu(epsilon) that is quick for a million mus, and a relative 1e-5 above it at most.
+
+    delta = density(a) (M(a) - M(a + mu)) with a = epsilon/mu - mu/2 and Mills' ratio M, the integral of e^{-xt - t^2/2}
+    over t > 0. It is completely monotone, so -M' is convex, and the trapezoid rule over [a, a + mu] is too large, by
+    little for a small mu; for others the difference is as good.
+    """
+    score = epsilon / mu - mu / 2
+    a = np.maximum(score, _LEFT)  # further left Mills' ratio is large, mu too, and delta <= 1 is near the truth
+    left, right = mills(a), mills(a + mu)
+    small = mu < 1e-3
+    if small.any():
+        slope = 1 - a * left + 1 - (a + mu) * right
+        drop = np.where(small & (a > 0), 0.5 * mu * slope * (1 + 1e-9), (left - right) * (1 + 1e-8) + 1e-14 * left)
+    else:
+        drop = (left - right) * (1 + 1e-9) + 1e-14 * left
+    with np.errstate(divide="ignore"):
+        found = np.log(drop) - a * a / 2 * (1 - 1e-14) - _LOG_ROOT + 1e-12
+    return np.asarray(np.where(score < _LEFT, 0.0, found))
+
+
+def _holds(mu: Reals, epsilon: Reals, log_level: Reals) -> NDArray[np.bool_]:
+    """Whether the profile at these epsilons is certainly at most the level."""
+    return np.asarray(_log_delta(mu, epsilon) <= log_level)
+
+
+def _log_delta(mu: Reals, epsilon: Reals) -> Reals:
+    """ln of an upper bound of delta_mu(epsilon), the slow one where the quick one gives up."""
+    log_delta = log_delta_above(mu, epsilon)
+    far = epsilon / mu - mu / 2 < _LEFT
+    if far.any():
+        log_delta[far] = np.minimum(0.0, log_hockey_stick_gaussian(epsilon[far], mu=mu[far]) + _MARGIN)
+    return log_delta
+
+
+def _bisected(mu: Reals, log_level: Reals) -> Reals:
+    """The epsilon of each mu at its level, rounded up: the upper ends of an interval that is halved 50 times."""
+    low = np.zeros(len(mu))
+    # by Chernoff: delta is at most P(Z > epsilon/mu - mu/2)
+    high = mu * (mu / 2 + np.sqrt(np.maximum(0.0, -2 * log_level))) * (1 + 1e-9) + 1e-300
+    high = np.where((log_level >= 0) | _holds(mu, low, log_level), 0.0, high)
+    for _ in range(_PATIENCE):
+        middle = 0.5 * (low + high)
+        good = _holds(mu, middle, log_level)
+        low, high = np.where(good, low, middle), np.where(good, middle, high)
+    return high
