@@ -24,10 +24,12 @@ from discreet.errors import (
     LedgerError,
     MissingExtra,
     PolicyError,
+    QueryFailed,
     QueryRefused,
     SourceError,
     StorageError,
     UnknownVersion,
+    VolatileLedger,
     WideBracket,
 )
 
@@ -66,9 +68,11 @@ EXAMPLES: list[tuple[Exception, list[str]]] = [
         ),
         ["no column 'cty'", "line 1, column 8", "did you mean 'city'?", "SELECT cty", "^^^"],
     ),
+    (QueryFailed(7), ["entry 7", "stays spent", "ask again"]),
     (AuditFailed("MyNoise(1)", ("privacy: too likely",)), ["MyNoise(1)", "privacy: too likely", "Do not release"]),
     (MissingExtra("matplotlib", "plots"), ["matplotlib", "pip install 'discreet[plots]'"]),
     (DiscreetWarning("beware"), ["beware"]),
+    (VolatileLedger("visits"), ["'visits'", "when this process ends", "ledger=':memory:'"]),
     (WideBracket("width 1e-3"), ["width 1e-3"]),
 ]
 IDS = [type(example).__name__ for example, _ in EXAMPLES]

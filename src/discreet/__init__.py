@@ -24,13 +24,16 @@ if TYPE_CHECKING:
         LedgerError,
         MissingExtra,
         PolicyError,
+        QueryFailed,
         QueryRefused,
         SourceError,
         StorageError,
         UnknownVersion,
+        VolatileLedger,
         WideBracket,
     )
     from discreet.ledger import Ledger
+    from discreet.query import Curator, Policy
 
     __version__: str
 
@@ -41,6 +44,7 @@ __all__ = [
     "BudgetExceeded",
     "CertificateError",
     "Cost",
+    "Curator",
     "DiscreetError",
     "DiscreetWarning",
     "EngineError",
@@ -51,11 +55,14 @@ __all__ = [
     "LedgerError",
     "MissingExtra",
     "Odometer",
+    "Policy",
     "PolicyError",
+    "QueryFailed",
     "QueryRefused",
     "SourceError",
     "StorageError",
     "UnknownVersion",
+    "VolatileLedger",
     "WideBracket",
     "calibrate",
 ]
@@ -63,9 +70,10 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("Budget", "Cost", "Filter", "Odometer", "calibrate"), "discreet.accounting"),
     "Ledger": "discreet.ledger",
+    **dict.fromkeys(("Curator", "Policy"), "discreet.query"),
 }  # all others are errors
 _ROOMS = frozenset(
-    {"accounting", "audit", "divergence", "engines", "last_iterate", "ledger", "mechanisms", "noise", "plots"}
+    {"accounting", "audit", "divergence", "engines", "last_iterate", "ledger", "mechanisms", "noise", "plots", "query"}
 )
 
 

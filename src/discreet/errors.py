@@ -11,12 +11,14 @@
     ├── PolicyError          (also ValueError)    a policy says something that cannot be
     ├── SourceError          (also ValueError)    the data of a table cannot be read
     ├── EngineError          (also RuntimeError)  the engine failed; its own words are not repeated
+    ├── QueryFailed          (also RuntimeError)  a question was paid for and its answer could not be computed
     ├── LedgerError                               a ledger cannot be read or written now; nothing was half done
     │   └── LedgerCorrupt                         what is in it is not what was written to it
     ├── AuditFailed          (also AssertionError) a mechanism is not what it says it is
     └── MissingExtra         (also ImportError)   an optional dependency is not installed
 
     DiscreetWarning          (UserWarning)
+    ├── VolatileLedger                            spending is kept in memory and forgotten with the process
     └── WideBracket                               the bracket is valid but wider than was asked for
 
 A message has three parts: what happened, with which values, what to do.
@@ -39,10 +41,12 @@ __all__ = [
     "LedgerError",
     "MissingExtra",
     "PolicyError",
+    "QueryFailed",
     "QueryRefused",
     "SourceError",
     "StorageError",
     "UnknownVersion",
+    "VolatileLedger",
     "WideBracket",
 ]
 
@@ -162,6 +166,21 @@ def _budget_exceeded(fields: dict[str, Any]) -> BudgetExceeded:
     return BudgetExceeded(**fields)
 
 
+class QueryFailed(DiscreetError, RuntimeError):
+    """A question was paid for and its answer could not be computed; says nothing about the data."""
+
+    def __init__(self, entry: int) -> None:
+        self.entry = entry
+        super().__init__(
+            f"the answer could not be computed, and what it cost stays spent (entry {entry} of the ledger). The reason "
+            "is not shown, as it may depend on the data. Check that the files are still where they were and that "
+            "memory and disk suffice, then ask again."
+        )
+
+    def __reduce__(self) -> tuple[type[QueryFailed], tuple[int]]:
+        return type(self), (self.entry,)
+
+
 class LedgerError(DiscreetError):
     """A ledger cannot do this now: says which file, what is wrong with it, and what to do; nothing was half done."""
 
@@ -251,6 +270,20 @@ class MissingExtra(DiscreetError, ImportError):
 
 class DiscreetWarning(UserWarning):
     """Anything that discreet warns about."""
+
+
+class VolatileLedger(DiscreetWarning):
+    """Spending is kept in memory and forgotten when the process ends."""
+
+    def __init__(self, dataset: str) -> None:
+        self.dataset = dataset
+        super().__init__(
+            f"'{dataset}' is in memory, so its ledger is too: what was spent is forgotten when this process ends. Pass "
+            "ledger='spending.ledger' to keep it, or ledger=':memory:' to say that this is meant."
+        )
+
+    def __reduce__(self) -> tuple[type[VolatileLedger], tuple[str]]:
+        return type(self), (self.dataset,)
 
 
 class WideBracket(DiscreetWarning):

@@ -68,6 +68,14 @@ class DuckDBSession:
             raise InvalidArgument("sql", sql, "give every column of the result a name of its own")
         return {name: array_of(column) for name, column in zip(table.column_names, table.columns, strict=True)}
 
+    def insert(self, name: str, rows: pa.Table) -> None:
+        """Make a temporary table of this name from Arrow rows, in place of an earlier one."""
+        guarded(lambda: self._cursor.register("incoming rows", rows))
+        try:
+            self.execute(f'CREATE OR REPLACE TEMP TABLE {quoted(name)} AS SELECT * FROM "incoming rows"')
+        finally:
+            self._cursor.unregister("incoming rows")
+
     def interrupt(self) -> None:
         """Stop what the session is doing, from another thread; it raises `EngineError` there."""
         self._cursor.interrupt()

@@ -1,0 +1,148 @@
+"""How the price of a question is divided among the steps that answer it, from public facts alone.
+
+A block needs up to three kinds of steps, in this order:
+
+1. *Keys*: which groups are shown, if the policy does not list them.
+2. *Choices*: how much of one unit's contribution is kept, if nobody said so; one exponential mechanism each.
+3. *Measures*: the noisy sums themselves.
+
+The division is fixed before anything is run, so the steps are composed by the certified accountants as a fixed
+sequence. There are two paths. On the Laplace path every unit touches few numbers and epsilon is divided; on the
+Gaussian path a unit touches many numbers with bounded l2 norm, and the squares of mu are divided.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from discreet.accounting import Cost, calibrate
+from discreet.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from discreet.query.target import Target
+
+__all__ = ["Allocation", "allocate", "gaussian_multiplier"]
+
+_UP = 1 + 1e-12
+"""Lifts a noise multiplier by more than the roundings on the way to it."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What each step may spend.
+
+    `choice` is the epsilon of each private choice of a bound. `key_noise` is the noise multiplier of the weights by
+    which keys are selected on the Gaussian path, `key_epsilon` the epsilon of the selection on the Laplace path,
+    `key_delta` the probability with which it may fail. `noise` has one multiplier for each measure: the scale of its
+    noise is this times its sensitivity (l1 on the Laplace path, l2 on the Gaussian one).
+    """
+
+    gaussian: bool
+    choice: float
+    choices: int
+    key_noise: float
+    key_epsilon: float
+    key_delta: float
+    noise: tuple[float, ...]
+
+    @property
+    def cost(self) -> Cost:
+        """The sum over all steps."""
+        total = Cost.zero()
+        if self.choices:
+            total += self.choices * Cost.exponential_mechanism(self.choice)
+        if self.key_noise:
+            total += Cost.gaussian(self.key_noise) + Cost.approximate(0.0, self.key_delta)
+        if self.key_epsilon:
+            total += Cost.approximate(self.key_epsilon, self.key_delta)
+        for multiplier in self.noise:
+            total += Cost.gaussian(multiplier) if self.gaussian else Cost.laplace(multiplier)
+        return total
+
+
+@lru_cache(maxsize=512)
+def gaussian_multiplier(epsilon: float, delta: float) -> float:
+    """The smallest noise multiplier of a Gaussian that is (epsilon, delta)-DP."""
+    return calibrate(Cost.gaussian, epsilon=epsilon, delta=delta)
+
+
+@lru_cache(maxsize=512)
+def allocate(target: Target, *, gaussian: bool, choices: int, keys: bool, weights: tuple[float, ...]) -> Allocation:
+    """The division of a target among `choices` private choices, a selection of keys, and measures by weight.
+
+    The weights are relative: a measure of weight 4 gets four times the epsilon, or four times the square of mu, of a
+    measure of weight 1.
+    """
+    if keys and not target.has_slack:
+        raise InvalidArgument(
+            "delta",
+            target.delta,
+            "which groups exist is not public here, and no group can be shown with delta = 0: pass delta=1e-7, give "
+            "the budget a delta, or list the keys in the policy",
+        )
+    return (_gaussian if gaussian else _laplace)(target, choices, keys, weights)
+
+
+def _laplace(target: Target, choices: int, keys: bool, weights: tuple[float, ...]) -> Allocation:
+    total = _pure_level(target)
+    share_of_choices = min(0.35, 0.15 + 0.05 * choices) if choices else 0.0
+    share_of_keys = 0.0 if not keys else 0.3 if weights else 1.0 - share_of_choices
+    rest = (1 - share_of_choices - share_of_keys) * total / _UP
+    return Allocation(
+        gaussian=False,
+        choice=share_of_choices * total / choices / _UP if choices else 0.0,
+        choices=choices,
+        key_noise=0.0,
+        key_epsilon=share_of_keys * total / _UP,
+        key_delta=target.delta if keys else 0.0,
+        noise=tuple(_UP * sum(weights) / (weight * rest) for weight in weights),
+    )
+
+
+def _pure_level(target: Target) -> float:
+    """The epsilon whose pure guarantee implies the target."""
+    if target.epsilon is not None:
+        return target.epsilon
+    if target.rho is not None:
+        return math.sqrt(2 * target.rho) / _UP  # epsilon-DP is (epsilon^2/2)-zCDP
+    assert target.mu is not None
+    low, high = 0.0, 20.0
+    for _ in range(60):  # the largest epsilon whose randomized response is no worse than mu-GDP
+        middle = (low + high) / 2
+        low, high = (middle, high) if Cost.pure(middle).gdp() <= target.mu else (low, middle)
+    return low / _UP
+
+
+def _gaussian(target: Target, choices: int, keys: bool, weights: tuple[float, ...]) -> Allocation:
+    leak = target.delta / 2 if keys else 0.0
+    if target.rho is not None:
+        choice = math.sqrt(0.8 * target.rho / max(1, choices))
+        spent = choices * Cost.exponential_mechanism(choice).zcdp() if choices else 0.0
+        total = 1 / math.sqrt(2 * (target.rho - spent))
+    else:
+        if target.epsilon is not None:
+            if not target.has_slack:
+                raise InvalidArgument("delta", target.delta, "Gaussian noise needs delta > 0")
+            # What leaks, leaks with probability `leak`; the rest is a Gaussian mechanism.
+            mu = 1 / gaussian_multiplier(target.epsilon, (target.delta - leak) / (1 - leak) / _UP)
+        else:
+            assert target.mu is not None
+            mu = target.mu
+        choice = 0.4 * mu / math.sqrt(max(1, choices))
+        spent = choices * Cost.exponential_mechanism(choice).gdp() ** 2 if choices else 0.0
+        total = 1 / math.sqrt(mu**2 - spent)
+    total *= _UP
+    share_of_keys = 0.0 if not keys else 0.25 if weights else 1.0
+    rest = 1 - share_of_keys
+    return Allocation(
+        gaussian=True,
+        choice=choice if choices else 0.0,
+        choices=choices,
+        key_noise=total / math.sqrt(share_of_keys) * _UP if keys else 0.0,
+        key_epsilon=0.0,
+        key_delta=leak,
+        noise=tuple(_UP * total * math.sqrt(sum(weights) / (weight * rest)) for weight in weights),
+    )

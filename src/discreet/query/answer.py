@@ -1,0 +1,152 @@
+"""`Answer`: a private table with its error, its price and what was done to the data on the way."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.arguments import unit_fraction
+from discreet.engines import Sandbox
+from discreet.query.estimates import noisy_table
+from discreet.query.intervals import with_intervals
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from discreet.accounting import Cost
+    from discreet.query.measuring import Measured
+    from discreet.query.plan import Question
+    from discreet.query.target import Target
+
+__all__ = ["Answer"]
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, repr=False)
+class Answer:
+    """The answer to one question.
+
+    `cost` is what it cost, `report` says what was clamped, sampled, dropped and suppressed (by rule: how often is a
+    secret), `target` is what was asked for, `repeated` says whether it was read from the ledger at no cost, `entry` is
+    its number in the ledger.
+    """
+
+    question: Question
+    cost: Cost
+    report: tuple[str, ...]
+    repeated: bool
+    entry: int | None
+    target: Target
+    _measured: tuple[Measured, ...]
+    _public: Mapping[str, pa.Table]
+    _table: pa.Table
+
+    @classmethod
+    def made(
+        cls,
+        question: Question,
+        measured: tuple[Measured, ...],
+        public: Mapping[str, pa.Table],
+        **facts: Any,
+    ) -> Answer:
+        """The answer whose table is the question's own post-processing of the noisy numbers."""
+        tables = {f"noisy_{i}": noisy_table(block) for i, block in enumerate(measured)}
+        with Sandbox() as sandbox:
+            table = sandbox.run(question.after, {**tables, **public})
+        return cls(question=question, _measured=measured, _public=public, _table=table, **facts)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._table.column_names)
+
+    def to_arrow(self) -> pa.Table:
+        """The answer as an Arrow table."""
+        return self._table
+
+    def to_pandas(self) -> Any:
+        """The answer as a pandas DataFrame."""
+        return self._table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """The answer as a Polars DataFrame."""
+        from discreet.errors import MissingExtra
+
+        try:
+            import polars as pl
+        except ImportError:
+            raise MissingExtra("polars", "all") from None
+        return pl.from_arrow(self._table)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """The rows as tuples."""
+        return [tuple(row.values()) for row in self._table.to_pylist()]
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def intervals(self, confidence: float = 0.95) -> pa.Table:
+        """The answer with <column>_low and <column>_high beside every column that shows an aggregate as it is.
+
+        Each interval holds with this probability for what was measured: the aggregate of the rows after clamping,
+        weighing and sampling, which `report` describes. A column computed from several aggregates has no interval.
+        """
+        level = unit_fraction("confidence", confidence)
+        tables = {f"noisy_{i}": noisy_table(block, level) for i, block in enumerate(self._measured)}
+        with Sandbox() as sandbox:
+            return sandbox.run(with_intervals(self.question), {**tables, **self._public})
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The contribution bounds that were used, by what they bound; those chosen privately are among them."""
+        return {label: bound for block in self._measured for label, bound in block.bounds.items()}
+
+    def _rows(self) -> tuple[list[str], list[list[str]]]:
+        table = self.intervals(0.95)
+        shown = table.slice(0, _SHOWN).to_pylist()
+        names = self.columns
+        rows = []
+        for row in shown:
+            cells = []
+            for name in names:
+                text = _text(row[name])
+                low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+                if low is not None and high is not None:
+                    text += f"  [{_text(low)}, {_text(high)}]"
+                cells.append(text)
+            rows.append(cells)
+        return names, rows
+
+    def __repr__(self) -> str:
+        names, rows = self._rows()
+        widths = [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(names)]
+        lines = ["  ".join(name.ljust(width) for name, width in zip(names, widths, strict=True)).rstrip()]
+        lines += ["  ".join("─" * width for width in widths)]
+        lines += [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        ]
+        if len(self) > _SHOWN:
+            lines.append(f"… {len(self) - _SHOWN} more rows")
+        paid = "nothing, it was asked before" if self.repeated else str(self.target)
+        lines.append(f"95 % intervals in brackets · paid: {paid}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        names, rows = self._rows()
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        more = f"<p>… {len(self) - _SHOWN} more rows</p>" if len(self) > _SHOWN else ""
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"{table}{more}<p>{html.escape(str(self.target))}</p>"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)

@@ -1,0 +1,179 @@
+r"""The engine's part of a block: one number for each unit and group, cut to a norm, summed as integers.
+
+    rows ──▶ per:  a row for each unit u and group, with the unit's moments there (exact integers)
+         ──▶ sizes: a row for each unit, with the norm of each moment over its groups
+         ──▶ sums:  for each group the sum of trunc(moment * f_u / step),   f_u = min(1, min_j B_j / norm_j)
+
+**Claim.** Adding or removing a unit changes the vector of sums of moment j by a vector of norm at most B_j / step_j
+times 1 + 2^-40. *Proof.* A unit has rows of its own in `per` and `sizes`, which depend on its rows alone (sampling of
+groups too: it orders a unit's groups by a keyed hash). So the change is the vector of its truncated numbers.
+Truncation moves them towards 0, and norm_j f_u <= B_j up to the rounding of a division, a root, two products and a
+conversion, each within 2^-53. The moments themselves and the squares are exact integers of at most 128 bits.
+
+The factor is the same for all moments of a unit, so that ratios (AVG) weigh every unit's rows alike.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.query.moments import number
+
+if TYPE_CHECKING:
+    from discreet.engines import Session
+    from discreet.query.moments import Moment
+    from discreet.query.plan import Key
+    from discreet.query.private import Private
+
+__all__ = ["SLACK", "Grid", "clipped", "make_codes", "make_per", "make_sizes", "norm"]
+
+SLACK = 1 + 2.0**-40
+"""Covers the rounding of the factor by which a unit's numbers are shrunk."""
+
+_FINENESS = 26
+_LARGEST_SCALE = 29
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The lattice of one sum: multiples of 2^exponent quanta; `bound` is the norm of one unit, in quanta."""
+
+    bound: float
+    exponent: int
+
+    @classmethod
+    def of(cls, bound: float, noise: float, *, whole: bool) -> Grid:
+        """2^26 steps to the bound, fewer if the noise would be too wide to draw; whole quanta if nothing is shrunk."""
+        fineness = min(_FINENESS, _LARGEST_SCALE - math.ceil(math.log2(max(noise, 1.0))))
+        exponent = math.ceil(math.log2(bound)) - fineness
+        return cls(bound, max(exponent, 0) if whole else exponent)
+
+    @property
+    def step(self) -> float:
+        """One step in quanta."""
+        return math.ldexp(1.0, self.exponent)
+
+    @property
+    def sensitivity(self) -> float:
+        """The norm of one unit's truncated numbers, in steps."""
+        return math.ldexp(self.bound, -self.exponent) * SLACK
+
+
+def make_codes(session: Session, plan: Private) -> tuple[str, str]:
+    """Number the groups: gives the FROM clause of the rows, and SQL of a row's group number.
+
+    Public keys get a table d<i> of their values each, and numbers in order of the lists; rows with other values find no
+    match. Groups that are not public get the table `codes` of all that occur, which never leaves the engine.
+    """
+    keys = plan.block.keys
+    source = f"({plan.block.rows}) r"
+    if not keys:
+        return source, "0"
+    if not plan.public:
+        columns = ", ".join(key.column for key in keys)
+        session.execute(
+            f"CREATE OR REPLACE TEMP TABLE codes AS SELECT *, CAST(row_number() OVER () - 1 AS INTEGER) AS code FROM "
+            f"(SELECT DISTINCT {columns} FROM ({plan.block.rows}))"
+        )
+        same = " AND ".join(f"r.{key.column} IS NOT DISTINCT FROM codes.{key.column}" for key in keys)
+        return f"{source} JOIN codes ON {same}", "codes.code"
+    cell = ""
+    for place, key in enumerate(keys):
+        _dictionary(session, place, key)
+        assert key.values is not None
+        equal = "IS NOT DISTINCT FROM" if None in key.values else "="
+        source += f" JOIN d{place} ON r.{key.column} {equal} d{place}.k"
+        cell = f"d{place}.i" if place == 0 else f"({cell}) * {len(key.values)} + d{place}.i"
+    return source, f"({cell})"
+
+
+def _dictionary(session: Session, place: int, key: Key) -> None:
+    """A temporary table d<place>(k, i) of a key's public values and their numbers."""
+    import pyarrow as pa
+
+    assert key.values is not None
+    texts = [None if value is None else _text(value) for value in key.values]
+    numbers = pa.array(range(len(texts)), pa.int32())
+    session.insert("listed", pa.table({"k": pa.array(texts, pa.string()), "i": numbers}))
+    session.execute(f"CREATE OR REPLACE TEMP TABLE d{place} AS SELECT CAST(k AS {key.sql_type}) AS k, i FROM listed")
+
+
+def make_per(session: Session, plan: Private, source: str, cell: str, secret: int) -> None:
+    """The table `per`: u, the group number g, m0, m1, …, and c, the number of rows, where that is needed."""
+    numbers = [f"{moment.of_unit()} AS m{i}" for i, moment in enumerate(plan.moments)]
+    if plan.options.max_rows is not None or plan.ranks:
+        numbers.append("count(*) AS c")
+    listed = "".join(f", {number}" for number in numbers)
+    if not plan.block.keys:
+        select = f"SELECT r.u AS u, 0 AS g{listed} FROM {source} GROUP BY r.u"
+    elif plan.single:
+        select = f"SELECT r.u AS u, min({cell}) AS g{listed} FROM {source} GROUP BY r.u"
+    else:
+        select = f"SELECT r.u AS u, {cell} AS g{listed} FROM {source} GROUP BY r.u, {cell}"
+    if plan.sampled:
+        # The secret is a number that the analyst cannot know, so nobody can predict which groups are left out.
+        select = (
+            f"SELECT * FROM ({select}) QUALIFY row_number() OVER "
+            f"(PARTITION BY u ORDER BY hash(g, {secret}::HUGEINT), g) <= {plan.options.max_groups}"
+        )
+    session.execute(f"CREATE OR REPLACE TEMP TABLE per AS {select}")
+    if plan.options.max_rows is not None:
+        _keep_rows(session, plan, plan.options.max_rows)
+
+
+def _keep_rows(session: Session, plan: Private, most: int) -> None:
+    """Shrink what a unit has in a group to `most` rows' worth: the mean over all ways to keep that many of its rows."""
+    kept = ", ".join(
+        f"CASE WHEN c > {most} THEN CAST(trunc(CAST(m{i} AS DOUBLE) * {most} / c) AS BIGINT) ELSE m{i} END AS m{i}"
+        for i, moment in enumerate(plan.moments)
+        if moment.kind != "units"
+    )
+    if kept:
+        session.execute(f"CREATE OR REPLACE TEMP TABLE per AS SELECT * REPLACE ({kept}) FROM per")
+
+
+def make_sizes(session: Session, plan: Private, moments: tuple[int, ...], *, source: str = "per") -> None:
+    """The table `sizes`: u and for each of these moments n<i>, the sum of squares (of absolute values on path l1)."""
+    if plan.gaussian:
+        sums = [f"sum({_square(plan.moments[i], i)}) AS n{i}" for i in moments]
+    else:
+        sums = [f"sum(abs(m{i})) AS n{i}" for i in moments]
+    session.execute(f"CREATE OR REPLACE TEMP TABLE sizes AS SELECT u, {', '.join(sums)} FROM {source} GROUP BY u")
+
+
+def _square(moment: Moment, i: int) -> str:
+    """Counts are below 2^31 and their squares fit into 64 bits; sums need 128."""
+    return f"m{i} * m{i}" if moment.counts else f"CAST(m{i} AS HUGEINT) * CAST(m{i} AS HUGEINT)"
+
+
+def norm(plan: Private, i: int, *, single: bool) -> str:
+    """SQL of the norm of moment i as a DOUBLE: from `sizes`, or from `per` itself if a unit has one group."""
+    if single:
+        return f"CAST(abs(m{i}) AS DOUBLE)"
+    return f"sqrt(CAST(n{i} AS DOUBLE))" if plan.gaussian else f"CAST(n{i} AS DOUBLE)"
+
+
+def clipped(plan: Private, grids: dict[int, Grid], enforced: tuple[int, ...], *, single: bool) -> list[str]:
+    """SQL of the sums over units, in steps, one for each moment."""
+    ratios = [_ratio(grids[i].bound, norm(plan, i, single=single)) for i in enforced]
+    factor = f"least({', '.join(ratios)})" if len(ratios) > 1 else ratios[0] if ratios else ""
+    sums = []
+    for i in range(len(plan.moments)):
+        grid = grids[i]
+        if not factor and grid.exponent == 0:
+            sums.append(f"CAST(coalesce(sum(m{i}), 0) AS BIGINT) AS s{i}")
+            continue
+        shrunk = f"CAST(m{i} AS DOUBLE)" + (f" * {factor}" if factor else "")
+        steps = shrunk if grid.exponent == 0 else f"({shrunk}) * {number(math.ldexp(1.0, -grid.exponent))}"
+        sums.append(f"CAST(coalesce(sum(CAST(trunc({steps}) AS BIGINT)), 0) AS BIGINT) AS s{i}")
+    return sums
+
+
+def _ratio(bound: float, size: str) -> str:
+    return f"{number(bound)} / greatest({size}, {number(bound)})"
+
+
+def _text(value: Any) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)

@@ -1,0 +1,91 @@
+r"""Private choices of how much of a unit's contribution is kept.
+
+Let x_u be the size of unit u's contribution (the norm of all its numbers) and N(C) the number of units with x_u > C.
+Keeping at most C of everyone adds noise in proportion to C and loses what is above it. For a noise of scale s C the sum
+of the two is smallest where about n* = s units are above: an answer of one number. With G groups, each with its own
+noise, about n* = s G / r, where r says how many groups' worth a large unit loses at once.
+
+C is chosen among powers of 2^{1/4} by an exponential mechanism with probability proportional to
+
+    C^{-a} exp(-e max(0, N(C) - n*)),
+
+which takes the smallest C that few enough units exceed. Adding a unit raises N(C) by at most 1 and never lowers it, so
+the score is monotone with sensitivity 1, and the choice is e-DP with a bounded range e. C^{-a} is a public preference
+for small C, without which the many C above all units would win by their number.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.mechanisms import ExponentialMechanism
+from discreet.noise import exponential_choice
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from discreet.noise import Generator
+
+__all__ = ["STEPS", "bound_of", "bucket", "choose_bound", "choose_share"]
+
+STEPS = 4
+"""Candidates per octave."""
+
+_FEWEST, _MOST = -1, 112  # exponents of the candidates, in octaves
+
+
+def _preference(epsilon: float, allowed: float) -> float:
+    """a: stronger where many units may be above, because one step further down then costs far more than it gains."""
+    return min(16.0, max(2.5, 2 * epsilon * allowed))
+
+
+def bucket(size: str) -> str:
+    """SQL of the number of the smallest candidate that is at least this size; 0 and less give the first."""
+    x = f"CAST({size} AS DOUBLE)"
+    return f"CAST(CASE WHEN {x} > 0.5 THEN ceil(log2({x}) * {STEPS}) ELSE {_FEWEST * STEPS} END AS INTEGER)"
+
+
+def bound_of(number: int) -> float:
+    """The candidate of this number."""
+    return float(2.0 ** (number / STEPS))
+
+
+def _above(buckets: NDArray[Any], units: NDArray[Any]) -> list[int]:
+    """N(C) for every candidate: how many units have a larger bucket."""
+    total = np.zeros(_MOST * STEPS - _FEWEST * STEPS + 1, dtype=np.int64)
+    places = np.clip(buckets.astype(np.int64) - _FEWEST * STEPS, 0, total.size - 1)
+    np.add.at(total, places, units.astype(np.int64))
+    above: list[int] = (total.sum() - np.cumsum(total)).tolist()
+    return above
+
+
+def choose_bound(
+    buckets: NDArray[Any], units: NDArray[Any], *, epsilon: float, allowed: float, generator: Generator | None = None
+) -> int:
+    """The number of the chosen candidate, from the number of units in every bucket."""
+    mechanism = ExponentialMechanism(epsilon, sensitivity=1, monotone=True)
+    above = _above(buckets, units)
+    least = max(0, round(allowed))
+    # The preference is a public number added to each score; it is written as an exact fraction of the same factor.
+    weight = Fraction(_preference(epsilon, allowed) * math.log(2) / STEPS) / mechanism.factor
+    scores = [-max(0, n - least) - weight * i for i, n in enumerate(above)]
+    return _FEWEST * STEPS + int(exponential_choice(scores, scale=mechanism.factor, generator=generator))
+
+
+def choose_share(
+    buckets: NDArray[Any], units: NDArray[Any], *, epsilon: float, share: float, generator: Generator | None = None
+) -> int:
+    """The candidate that about this share of the units does not exceed.
+
+    The score is -|(1 - share) (units within) - share (units above)|; one unit changes it by at most 1.
+    """
+    above = np.array(_above(buckets, units))
+    within = int(units.sum()) - above
+    part = Fraction(round(share * 1024), 1024)
+    scores = [-abs((1 - part) * int(w) - part * int(a)) for w, a in zip(within, above, strict=True)]
+    mechanism = ExponentialMechanism(epsilon, sensitivity=1)
+    return _FEWEST * STEPS + int(exponential_choice(scores, scale=mechanism.factor, generator=generator))

@@ -1,0 +1,348 @@
+"""`Curator`: private SQL over tables about people, paid from a durable ledger."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from discreet.accounting import Budget, Cost
+from discreet.engines import DuckDBEngine
+from discreet.errors import DiscreetError, InvalidArgument, QueryFailed, VolatileLedger
+from discreet.ledger import Ledger
+from discreet.query.answer import Answer
+from discreet.query.explanation import Explanation
+from discreet.query.kept import from_bytes, to_bytes
+from discreet.query.measuring import measure
+from discreet.query.options import Options
+from discreet.query.parse import parse
+from discreet.query.policy import Policy
+from discreet.query.private import Private, private_plan
+from discreet.query.report import report_of
+from discreet.query.target import Target, target_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from discreet.mechanisms import Mechanism
+    from discreet.query.catalog import Catalog
+    from discreet.query.plan import Question
+
+__all__ = ["Curator"]
+
+_POLICIES = (".toml", ".yaml", ".yml")
+
+
+class Curator:
+    """Holds tables about people and answers questions about them, each paid from the budget before it is computed.
+
+    Use `Curator.open`. One curator may be shared by threads; several processes may open the same data and ledger.
+    """
+
+    def __init__(self, policy: Policy, *, engine: DuckDBEngine, catalog: Catalog, ledger: Ledger, analyst: str) -> None:
+        self.policy, self.ledger, self.analyst = policy, ledger, analyst
+        self._engine, self._catalog = engine, catalog
+
+    @classmethod
+    def open(
+        cls,
+        source: Any,
+        *,
+        unit: str | None = None,
+        budget: Budget | None = None,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        analyst: str = "local",
+        name: str | None = None,
+        table: str | None = None,
+        columns: Mapping[str, Any] | None = None,
+        rows_per_unit: int | None = None,
+        max_groups: int | None = None,
+        max_rows: int | None = None,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+    ) -> Curator:
+        """Open data for questions.
+
+        `source` is a policy file (TOML or YAML) or a `Policy`, or else the data itself: Parquet or CSV files, a
+        pattern, a DuckDB database, an Arrow, pandas or Polars table, or a mapping of several by name. With data,
+        `unit` names the column that says whose row it is ("row" if every row is somebody else's), and `columns` what
+        is public about columns: `{"age": {"bounds": (0, 120)}, "country": {"keys": ["DE", "FR"]}}`.
+
+        `ledger` is the file in which spending is kept; without it, a file beside the data or the policy is used, and
+        for tables in memory a ledger that ends with the process. `budget` is needed the first time only.
+        """
+        given = {
+            "table": table,
+            "columns": columns,
+            "rows_per_unit": rows_per_unit,
+            "max_groups": max_groups,
+            "max_rows": max_rows,
+        }
+        policy = _policy(source, unit=unit, name=name, given=given)
+        books = ledger if isinstance(ledger, Ledger) else _ledger(ledger, policy, source)
+        _establish(books, policy, budget or policy.budget)
+        engine = DuckDBEngine(memory_limit=memory_limit, threads=threads)
+        try:
+            catalog = policy.resolve(engine)
+        except BaseException:
+            engine.close()
+            raise
+        return cls(policy, engine=engine, catalog=catalog, ledger=books, analyst=analyst)
+
+    # ---------------------------------------------------------------- asking
+
+    def sql(
+        self,
+        text: str,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        cost: Cost | None = None,
+        max_groups: int | None = None,
+        max_rows: int | None = None,
+        bounds: Any = None,
+        bounding: str | None = None,
+        reuse: bool = True,
+    ) -> Answer:
+        """The private answer to a SQL question, paid from the budget.
+
+        Say what it may cost: `epsilon` (with `delta`, by default a hundredth of the budget's), or `cost`. The other
+        arguments override what the policy and the defaults say about contributions; see "How contribution bounding
+        works". A question that was asked before in the same words, at the same price, is read from the ledger at no
+        cost, unless `reuse` is False.
+        """
+        call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
+        question, target, options, plans = self._planned(text, epsilon, delta, cost, call)
+        total = _sum(plans)
+        fingerprint = self._fingerprint(question, target, options)
+        if reuse:
+            kept = self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst)
+            if kept is not None:
+                return self._answer(question, target, plans, from_bytes(kept, plans), repeated=True, entry=None)
+        public = self._public_tables(question)
+        entry = self.ledger.reserve(self.policy.name, total, analyst=self.analyst, what=text, fingerprint=fingerprint)
+        try:
+            with self._engine.session() as session:
+                measured = tuple(measure(session, plan) for plan in plans)
+            answer = self._answer(question, target, plans, measured, repeated=False, entry=entry.id, public=public)
+        except DiscreetError as error:
+            self.ledger.fail(entry, type(error).__name__)
+            raise QueryFailed(entry.id) from None
+        self.ledger.complete(entry, to_bytes(measured))
+        return answer
+
+    def explain(
+        self,
+        text: str,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        cost: Cost | None = None,
+        max_groups: int | None = None,
+        max_rows: int | None = None,
+        bounds: Any = None,
+        bounding: str | None = None,
+    ) -> Explanation:
+        """How a question would be answered, at what cost and with what error: spends nothing and touches no rows."""
+        call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
+        question, target, _, plans = self._planned(text, epsilon, delta, cost, call)
+        return Explanation(question=question, target=target, plans=plans, cost=_sum(plans))
+
+    # ---------------------------------------------------------------- other releases on the same budget
+
+    def release(self, mechanism: Mechanism, value: Any, *, reason: str = "") -> Any:
+        """`mechanism.release(value)`, paid from the budget first; the value is yours to compute and to protect."""
+        entry = self.ledger.reserve(
+            self.policy.name, mechanism.cost, analyst=self.analyst, what=reason or f"release by {mechanism!r}"
+        )
+        try:
+            released = mechanism.release(value)
+        except DiscreetError as error:
+            self.ledger.fail(entry, type(error).__name__)
+            raise
+        self.ledger.complete(entry)
+        return released
+
+    def charge(self, cost: Cost, *, reason: str) -> int:
+        """Pay for a release that happens elsewhere (a trained model, say); gives its number in the ledger.
+
+        Call it before the release: what is refused here must not be released.
+        """
+        entry = self.ledger.reserve(self.policy.name, cost, analyst=self.analyst, what=reason)
+        self.ledger.complete(entry)
+        return entry.id
+
+    # ---------------------------------------------------------------- looking
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of the data set."""
+        return _budget_of(self.ledger, self.policy.name)
+
+    @property
+    def remaining(self) -> float:
+        """What this analyst can still spend on this data, in the unit of the budget."""
+        return self.ledger.remaining(self.policy.name, analyst=self.analyst)
+
+    @property
+    def spent(self) -> Cost:
+        """Everything that was charged so far."""
+        return self.ledger.spent(self.policy.name)
+
+    @property
+    def tables(self) -> Catalog:
+        """The tables that questions may name."""
+        return self._catalog
+
+    def close(self) -> None:
+        """Let go of the data and the ledger."""
+        self._engine.close()
+        self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        names = ", ".join(table.name for table in self._catalog.tables.values())
+        return f"<Curator of '{self.policy.name}' ({names}); {self.remaining:.6g} of {self.budget} left>"
+
+    # ---------------------------------------------------------------- steps
+
+    def _planned(
+        self, text: str, epsilon: float | None, delta: float | None, cost: Cost | None, call: dict[str, Any]
+    ) -> tuple[Question, Target, Options, tuple[Private, ...]]:
+        question = parse(text, self._catalog)
+        written = dict(question.options)
+        target = target_of(
+            written.pop("epsilon", None) if epsilon is None and cost is None else epsilon,
+            written.pop("delta", None) if delta is None else delta,
+            cost,
+            self.budget,
+        )
+        stated = {name: value for name, value in call.items() if value is not None}
+        written.pop("epsilon", None)
+        written.pop("delta", None)
+        options = Options.of({**self._defaults(question), **written, **stated})
+        share = target.divided(max(1, len(question.blocks)))
+        plans = tuple(private_plan(block, share, options) for block in question.blocks)
+        return question, target, options, plans
+
+    def _defaults(self, question: Question) -> dict[str, int]:
+        """The policy's limits, the smallest of the tables that are asked."""
+        names = {name.lower() for block in question.blocks for name in block.tables}
+        limits: dict[str, int] = {}
+        for name, table in self.policy.tables.items():
+            if name.lower() not in names:
+                continue
+            for limit in ("max_groups", "max_rows"):
+                value = getattr(table, limit)
+                if value is not None:
+                    limits[limit] = min(value, limits.get(limit, value))
+        return limits
+
+    def _public_tables(self, question: Question) -> dict[str, pa.Table]:
+        if not question.public_tables:
+            return {}
+        with self._engine.session() as session:
+            return {
+                name: session.table(f"SELECT * FROM {self._catalog.tables[name.lower()].relation}")
+                for name in question.public_tables
+            }
+
+    def _answer(
+        self,
+        question: Question,
+        target: Target,
+        plans: tuple[Private, ...],
+        measured: Any,
+        *,
+        repeated: bool,
+        entry: int | None,
+        public: Mapping[str, pa.Table] | None = None,
+    ) -> Answer:
+        tables = self._public_tables(question) if public is None else public
+        return Answer.made(
+            question,
+            measured,
+            tables,
+            cost=_sum(plans),
+            report=report_of(plans),
+            repeated=repeated,
+            entry=entry,
+            target=target,
+        )
+
+    def _fingerprint(self, question: Question, target: Target, options: Options) -> str:
+        facts = [question.canonical, str(target), repr(options)]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _sum(plans: tuple[Private, ...]) -> Cost:
+    total = Cost.zero()
+    for plan in plans:
+        total += plan.cost
+    return total
+
+
+def _policy(source: Any, *, unit: str | None, name: str | None, given: dict[str, Any]) -> Policy:
+    is_file = isinstance(source, str | os.PathLike) and os.fsdecode(source).lower().endswith(_POLICIES)
+    if isinstance(source, Policy) or is_file:
+        for argument, value in {"unit": unit, "name": name, **given}.items():
+            if value is not None:
+                raise InvalidArgument(argument, value, "the policy says it; change it there")
+        return source if isinstance(source, Policy) else Policy.load(source)
+    if unit is None:
+        raise InvalidArgument(
+            "unit",
+            None,
+            "say whose rows these are: unit='user_id' (the column that identifies a person), or unit='row' if every "
+            "row is about another person",
+        )
+    return Policy.of(source, unit=unit, name=name, **given)
+
+
+def _ledger(ledger: object, policy: Policy, source: Any) -> Ledger:
+    if ledger == ":memory:":
+        return Ledger.in_memory()
+    if ledger is not None:
+        assert isinstance(ledger, str | os.PathLike)
+        return Ledger.open(os.fsdecode(ledger))
+    if policy.ledger is not None:
+        return Ledger.open(policy.ledger)
+    if isinstance(source, str | os.PathLike):
+        path = Path(os.fsdecode(source))
+        while any(sign in path.name for sign in "*?[") or (path.parent != path and any(c in str(path) for c in "*?[")):
+            path = path.parent
+        folder = path if path.is_dir() else path.parent
+        return Ledger.open(folder / f"{policy.name}.ledger")
+    warnings.warn(VolatileLedger(policy.name), stacklevel=3)
+    return Ledger.in_memory()
+
+
+def _budget_of(ledger: Ledger, dataset: str) -> Budget:
+    return next(standing.budget for standing in ledger.standings(dataset) if standing.holder == "dataset")
+
+
+def _establish(ledger: Ledger, policy: Policy, budget: Budget | None) -> None:
+    if budget is None:
+        if policy.name not in ledger.datasets():
+            raise InvalidArgument(
+                "budget",
+                None,
+                f"nothing says yet how much may be spent on '{policy.name}': pass Budget(epsilon=3.0, delta=1e-6), "
+                "or write [budget] in the policy",
+            )
+        budget = _budget_of(ledger, policy.name)
+    if budget.adjacency != "add-remove":
+        raise InvalidArgument(
+            "budget", budget, "questions protect against adding or removing a person: use adjacency='add-remove'"
+        )
+    ledger.establish(policy.name, budget)

@@ -1,0 +1,149 @@
+"""From noisy numbers to the columns of an answer: values, and intervals at any confidence."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.query.moments import Moment, moments_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from discreet.query.laws import NoisySum
+    from discreet.query.measuring import Measured
+    from discreet.query.plan import Aggregate
+
+__all__ = ["noisy_table"]
+
+Interval = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
+
+_EPOCH = dt.date(1970, 1, 1)
+
+
+def noisy_table(measured: Measured, confidence: float | None = None) -> pa.Table:
+    """Keys and aggregates as an Arrow table; with a confidence also the ends <aggregate>_low and <aggregate>_high."""
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    for key in measured.plan.block.keys:
+        columns[key.column] = _key_array(measured.keys[key.column])
+    for aggregate in measured.plan.block.aggregates:
+        columns[aggregate.column] = _shown(_values(measured, aggregate), aggregate)
+        if confidence is not None:
+            low, high = _interval(measured, aggregate, confidence)
+            columns[aggregate.column + "_low"] = _shown(low, aggregate, up=False)
+            columns[aggregate.column + "_high"] = _shown(high, aggregate, up=True)
+    if not columns:
+        columns["nothing"] = pa.nulls(measured.groups)
+    return pa.table(columns)
+
+
+def _noisy(measured: Measured, moment: Moment) -> NoisySum:
+    return measured.moments[measured.plan.moments.index(moment)]
+
+
+def _parts(measured: Measured, aggregate: Aggregate) -> tuple[tuple[Moment, ...], tuple[NoisySum, ...]]:
+    moments = moments_of(aggregate, measured.plan.block.aggregates)
+    return moments, tuple(_noisy(measured, moment) for moment in moments)
+
+
+def _values(measured: Measured, aggregate: Aggregate) -> NDArray[np.float64]:
+    function = aggregate.function
+    if aggregate in measured.plan.ranks:
+        return measured.ranks[measured.plan.ranks.index(aggregate)].values
+    if aggregate in measured.plan.distincts:
+        return np.maximum(measured.distincts[measured.plan.distincts.index(aggregate)].values, 0.0)
+    moments, sums = _parts(measured, aggregate)
+    if function in ("count", "count_units"):
+        return sums[0].values
+    centre = moments[0].centre
+    if function == "sum":
+        return sums[0].values + (centre * sums[1].values if centre else 0.0)
+    n = np.where(sums[1].values > 0, sums[1].values, np.nan)
+    mean = sums[0].values / n
+    if function == "avg":
+        return _within(mean + centre, aggregate.bounds)
+    spread = np.maximum(sums[2].values / n - mean**2, 0.0)
+    if aggregate.bounds is not None:
+        spread = np.minimum(spread, (aggregate.bounds[1] - aggregate.bounds[0]) ** 2 / 4)
+    if not function.endswith("_pop"):
+        spread = spread * np.where(n > 1, n / np.maximum(n - 1, 1e-9), np.nan)
+    return np.sqrt(spread) if function.startswith("stddev") else spread
+
+
+def _interval(measured: Measured, aggregate: Aggregate, confidence: float) -> Interval:
+    function = aggregate.function
+    if aggregate in measured.plan.ranks:
+        return measured.ranks[measured.plan.ranks.index(aggregate)].interval(confidence)
+    if aggregate in measured.plan.distincts:
+        low, high = measured.distincts[measured.plan.distincts.index(aggregate)].interval(confidence)
+        return np.maximum(low, 0.0), high
+    moments, sums = _parts(measured, aggregate)
+    centre = moments[0].centre
+    if function in ("count", "count_units"):
+        low, high = sums[0].interval(confidence)
+        return np.maximum(low, 0.0), np.maximum(high, 0.0)
+    if function == "sum":
+        if not centre:
+            return sums[0].interval(confidence)
+        half = sums[0].sum_half_width(sums[1], abs(centre), confidence)
+        value = sums[0].values + centre * sums[1].values
+        return value - half, value + half
+    if function == "avg":
+        low, high = sums[0].ratio_interval(sums[1], confidence, centre)
+        return _within(low, aggregate.bounds), _within(high, aggregate.bounds)
+    return _spread_interval(function, sums, confidence)
+
+
+def _spread_interval(function: str, sums: tuple[NoisySum, ...], confidence: float) -> Interval:
+    """Each of the two ratios holds with probability 1 - (1 - confidence)/2, so both do with the confidence."""
+    each = 1 - (1 - confidence) / 2
+    mean_low, mean_high = sums[0].ratio_interval(sums[1], each)
+    square_low, square_high = sums[2].ratio_interval(sums[1], each)
+    largest = np.maximum(mean_low**2, mean_high**2)
+    smallest = np.where((mean_low < 0) & (mean_high > 0), 0.0, np.minimum(mean_low**2, mean_high**2))
+    with np.errstate(invalid="ignore"):
+        low, high = np.maximum(square_low - largest, 0.0), np.maximum(square_high - smallest, 0.0)
+    low, high = np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), np.inf, high)
+    return (np.sqrt(low), np.sqrt(high)) if function.startswith("stddev") else (low, high)
+
+
+def _within(values: NDArray[np.float64], bounds: tuple[float, float] | None) -> NDArray[np.float64]:
+    return values if bounds is None else np.clip(values, *bounds)
+
+
+def _shown(values: NDArray[np.float64], aggregate: Aggregate, *, up: bool | None = None) -> pa.Array:
+    """As the type that the aggregate has in SQL; the ends of an interval of whole numbers are rounded outwards."""
+    import pyarrow as pa
+
+    missing = np.isnan(values)
+    whole = aggregate.function in ("count", "count_units", "count_distinct") or (
+        aggregate.kind == "integer" and aggregate.function in ("sum", "min", "max")
+    )
+    rounding = np.rint if up is None else np.ceil if up else np.floor
+    finite = np.clip(np.where(missing, 0.0, values), -(2.0**62), 2.0**62)
+    if aggregate.kind in ("date", "timestamp") and aggregate.function in ("min", "max", "quantile"):
+        ticks = rounding(finite).astype(np.int64)
+        if aggregate.kind == "timestamp":
+            return pa.array(ticks, pa.int64(), mask=missing).cast(pa.timestamp("us"))
+        days = np.clip(ticks, _days(dt.date.min), _days(dt.date.max)).astype(np.int32)
+        return pa.array(days, pa.int32(), mask=missing).cast(pa.date32())
+    if whole:
+        return pa.array(rounding(finite).astype(np.int64), mask=missing)
+    return pa.array(np.where(missing, 0.0, values), mask=missing)
+
+
+def _days(date: dt.date) -> int:
+    return (date - _EPOCH).days
+
+
+def _key_array(values: Any) -> pa.Array:
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray | pa.Array):
+        return values
+    return pa.array(values)

@@ -1,0 +1,111 @@
+"""`Explanation`: how a question would be answered, before anything is paid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from discreet.query.laws import two_sided
+from discreet.query.report import report_of
+
+if TYPE_CHECKING:
+    from discreet.accounting import Cost
+    from discreet.query.moments import Moment
+    from discreet.query.plan import Question
+    from discreet.query.private import Private
+    from discreet.query.target import Target
+
+__all__ = ["Explanation"]
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Plan, bounds, cost, noise and expected error of a question; `print` it. Nothing was spent and no row was read."""
+
+    question: Question
+    target: Target
+    plans: tuple[Private, ...]
+    cost: Cost
+
+    @property
+    def report(self) -> tuple[str, ...]:
+        """The rules by which rows and units will be bounded."""
+        return report_of(self.plans)
+
+    def errors(self, confidence: float = 0.95) -> dict[str, float | None]:
+        """The half-width of each aggregate's interval at this confidence, where it is known in advance.
+
+        None where it depends on a bound that will be chosen privately, or on the other numbers of the answer.
+        """
+        errors: dict[str, float | None] = {}
+        for plan in self.plans:
+            for aggregate in plan.block.aggregates:
+                errors[aggregate.label] = _half_width(plan, aggregate.function, aggregate.argument, confidence)
+        return errors
+
+    def __str__(self) -> str:
+        lines = [f"target  {self.target}", f"cost    {self.cost}", ""]
+        for number, plan in enumerate(self.plans):
+            lines += self._block(number, plan)
+        if self.report:
+            lines += ["rules", *(f"  - {line}" for line in self.report)]
+        lines += ["", "Nothing was spent and no row was read."]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _block(self, number: int, plan: Private) -> list[str]:
+        title = "groups" if len(self.plans) == 1 else f"part {number + 1}: groups"
+        keys = ", ".join(key.label for key in plan.block.keys) or "none, one answer for all rows"
+        lines = [f"{title}  {keys}"]
+        if plan.block.keys and plan.public:
+            lines.append(f"  {plan.cells} public groups, all of them are shown")
+        elif plan.block.keys:
+            lines.append(f"  selected privately, failing with probability {plan.allocation.key_delta:g}")
+        law = "Gaussian" if plan.gaussian else "Laplace"
+        why = (
+            "a unit may count in many groups"
+            if plan.groups is None
+            else f"a unit counts in at most {plan.groups} group{'s' if plan.groups > 1 else ''}"
+        )
+        lines += [f"noise  {law}, because {why}" if plan.groups is None or plan.gaussian else f"noise  {law}: {why}"]
+        for i, moment in enumerate(plan.moments):
+            lines.append(f"  {_shown(plan, moment)}: {_noise(plan, moment, plan.noise_of_moment(i))}")
+        for i, rank in enumerate(plan.ranks):
+            lines.append(f"  {rank.label}: noise multiplier {plan.noise_of_rank(i):.4g} in the number of rows")
+        for i, distinct in enumerate(plan.distincts):
+            lines.append(
+                f"  {distinct.label}: noise of {plan.noise_of_distinct(i):.4g} times the values kept of a unit"
+            )
+        lines += ["expected error (95 %)"]
+        for label, half in self.errors(0.95).items():
+            lines.append(f"  {label}: " + ("known with the answer" if half is None else f"± {half:.4g}"))
+        return [*lines, ""]
+
+
+def _noise(plan: Private, moment: Moment, multiplier: float) -> str:
+    bound = plan.known_bound(moment)
+    kind = "standard deviation" if plan.gaussian else "scale"
+    if bound is None:
+        return f"{kind} {multiplier:.4g} times a bound on one unit that is chosen privately"
+    return f"{kind} {multiplier * bound * moment.quantum:.4g}, from a bound of {bound * moment.quantum:.4g} on one unit"
+
+
+def _shown(plan: Private, moment: Moment) -> str:
+    names = {a.argument: a.label for a in plan.block.aggregates if a.argument is not None}
+    return moment.label.replace(f" of {moment.argument}", f" for {names.get(moment.argument or '', '')}")
+
+
+def _half_width(plan: Private, function: str, argument: str | None, confidence: float) -> float | None:
+    if function not in ("count", "count_units", "sum"):
+        return None
+    for i, moment in enumerate(plan.moments):
+        fits = moment.argument == argument and (moment.kind == "sum") == (function == "sum")
+        if fits and (function != "count_units" or moment.kind == "units"):
+            bound = plan.known_bound(moment)
+            if bound is None or (moment.kind == "sum" and moment.centre):
+                return None
+            half = plan.noise_of_moment(i) * bound * moment.quantum * two_sided(confidence, gaussian=plan.gaussian)
+            return half if math.isfinite(half) else None
+    return None

@@ -1,0 +1,97 @@
+"""Noisy numbers as bytes and back: what the ledger keeps of an answer, so that asking again costs nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.errors import StorageError
+from discreet.query.laws import NoisySum
+from discreet.query.measuring import Measured
+from discreet.query.ranks import RankAnswer, Scale
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from discreet.query.private import Private
+
+__all__ = ["from_bytes", "to_bytes"]
+
+_VERSION = 1
+_FIELD = b"discreet"
+
+
+def to_bytes(measured: Sequence[Measured]) -> bytes:
+    """All blocks of an answer, as Arrow streams one after the other; no exact number is among them."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    for block in measured:
+        table = _table(block)
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+    kept: bytes = sink.getvalue().to_pybytes()
+    return kept
+
+
+def from_bytes(kept: bytes, plans: Sequence[Private]) -> tuple[Measured, ...]:
+    """What `to_bytes` wrote for these plans."""
+    import pyarrow as pa
+
+    source = pa.BufferReader(kept)
+    measured = []
+    try:
+        for plan in plans:
+            with pa.ipc.open_stream(source) as reader:
+                measured.append(_measured(reader.read_all(), plan))
+    except (pa.ArrowInvalid, KeyError, ValueError, TypeError) as error:
+        raise StorageError(
+            "the stored answer of this question cannot be read. Ask again with reuse=False, which is paid for."
+        ) from error
+    return tuple(measured)
+
+
+def _table(measured: Measured) -> pa.Table:
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    for name, values in measured.keys.items():
+        columns[f"key {name}"] = values if isinstance(values, pa.ChunkedArray | pa.Array) else pa.array(values)
+    for i, noisy in enumerate(measured.moments):
+        columns[f"moment {i}"] = pa.array(noisy.values)
+    for i, noisy in enumerate(measured.distincts):
+        columns[f"distinct {i}"] = pa.array(noisy.values)
+    for i, rank in enumerate(measured.ranks):
+        columns[f"place {i}"], columns[f"slope {i}"] = pa.array(rank.place), pa.array(rank.slope)
+    columns["group"] = pa.array(np.arange(measured.groups))
+    facts = {
+        "version": _VERSION,
+        "moments": [noisy.scale for noisy in measured.moments],
+        "distincts": [noisy.scale for noisy in measured.distincts],
+        "bounds": measured.bounds,
+    }
+    return pa.table(columns).replace_schema_metadata({_FIELD: json.dumps(facts).encode()})
+
+
+def _measured(table: pa.Table, plan: Private) -> Measured:
+    facts = json.loads((table.schema.metadata or {})[_FIELD])
+    if facts["version"] != _VERSION:
+        raise ValueError(facts["version"])
+
+    def numbers(name: str) -> Any:
+        return np.array(table[name].to_pylist(), dtype=np.float64)
+
+    def sums(name: str) -> tuple[NoisySum, ...]:
+        scales = facts[f"{name}s"]
+        return tuple(NoisySum(numbers(f"{name} {i}"), scale, plan.gaussian) for i, scale in enumerate(scales))
+
+    ranks = tuple(
+        RankAnswer(Scale(rank.bounds, rank.kind), numbers(f"place {i}"), numbers(f"slope {i}"), plan.gaussian)
+        for i, rank in enumerate(plan.ranks)
+    )
+    keys = {key.column: table[f"key {key.column}"] for key in plan.block.keys}
+    return Measured(plan, keys, table.num_rows, sums("moment"), ranks, sums("distinct"), facts["bounds"])

@@ -1,0 +1,89 @@
+r"""Which groups are shown, where the policy does not list them.
+
+**One group for each unit** (Laplace path): every group that n units have is kept by the optimal coin for (epsilon,
+delta), `KeySelection`; no (epsilon, delta)-DP mechanism keeps any group with a larger probability.
+
+**Many groups for each unit** (Gaussian path): a unit with k groups gives each the weight 1/sqrt(k), which has l2 norm 1
+[Gopi et al. 2020]. Gaussian noise of standard deviation s is added to the total weight of every group that somebody
+has, and those that reach a threshold t are kept.
+
+**Claim.** This is a Gaussian mechanism with noise multiplier s, but for an event of probability at most d, if
+
+    max_k  k Phi((1/sqrt(k) - t) / s)  <=  d.
+
+*Proof.* Compare with the mechanism that shows noisy weights for the groups of the *other* units only. On data without
+the unit both are the same, and it is the Gaussian mechanism followed by a threshold; with the unit its groups that
+nobody else has are not shown. They differ only if such a group reaches the threshold: each of at most k groups has
+weight 1/sqrt(k) there. The maximum over k is taken over whole numbers up to `MOST_GROUPS`, the most groups a unit
+keeps here.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from discreet.mechanisms import KeySelection
+from discreet.noise import rounded_gaussian
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from discreet.noise import Generator
+    from discreet.query.allocation import Allocation
+
+__all__ = ["MOST_GROUPS", "WEIGHT", "kept_by_count", "kept_by_weight", "threshold"]
+
+MOST_GROUPS = 1 << 16
+WEIGHT = 1 << 20
+"""The weight 1, as an integer."""
+
+_NUMBERS = np.unique(np.concatenate([np.arange(1, 4097), np.geomspace(4096, MOST_GROUPS, 2000).astype(int)]))
+
+
+@lru_cache(maxsize=256)
+def threshold(noise: float, failure: float) -> float:
+    """The smallest weight t, to a millionth, at which a group is shown."""
+    # Between the listed numbers of groups, k of the next one and 1/sqrt(k) of the one before bound both factors.
+    k = _NUMBERS.astype(float)
+    weight = 1 / np.sqrt(np.concatenate([[1.0], k[:-1] + 1]))
+
+    def fails(t: float) -> bool:
+        return bool(np.max(np.log(k) + log_ndtr((weight - t) / noise)) > math.log(failure) - 1e-9)
+
+    low, high = 0.0, 1.0 + 40 * noise
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fails(middle) else (low, middle)
+    return high * (1 + 1e-9)
+
+
+def kept_by_weight(
+    weights: NDArray[np.int64], allocation: Allocation, generator: Generator | None = None, *, groups: int = 1
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Which groups are kept, and their noisy weights; weights are in units of 1 / WEIGHT, rounded towards 0.
+
+    A unit's weights have l2 norm 1; or it gives weight 1 to each of at most `groups` > 1, or all of them to one, and
+    then everything is scaled by that number.
+    """
+    unit = WEIGHT * groups
+    noise = rounded_gaussian(allocation.key_noise * unit * (1 + 1e-12), weights.size, generator=generator)
+    least = math.ceil(threshold(allocation.key_noise, allocation.key_delta) * unit) + 1
+    noisy = weights + noise
+    kept = noisy >= least
+    return kept, noisy[kept]
+
+
+def kept_by_count(
+    units: NDArray[np.int64], allocation: Allocation, generator: Generator | None = None, *, groups: int = 1
+) -> NDArray[Any]:
+    """Which groups are kept, from the number of units in each; a unit has at most `groups` of them."""
+    selection = KeySelection(epsilon=allocation.key_epsilon, delta=allocation.key_delta, keys_per_unit=groups)
+    shown = selection.release((np.arange(units.size), units), generator=generator)
+    kept = np.zeros(units.size, dtype=bool)
+    kept[np.asarray(shown, dtype=np.int64)] = True
+    return kept

@@ -1,0 +1,324 @@
+"""Answering one block: the engine sums, private choices fix the bounds, exact noise is added."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.noise import rounded_gaussian, rounded_laplace, secure_generator
+from discreet.query import keys as key_selection
+from discreet.query.bounding import SLACK, Grid, clipped, make_codes, make_per, make_sizes, norm
+from discreet.query.choices import bound_of, bucket, choose_bound, choose_share
+from discreet.query.laws import NoisySum
+from discreet.query.ranks import Cells, RankAnswer, Scale, Units, measure_rank
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from discreet.engines import Session
+    from discreet.noise import Generator
+    from discreet.query.private import Private
+
+__all__ = ["Measured", "measure"]
+
+_SHARE_OF_UNITS = 0.9
+"""Quantiles weigh down the units that have more rows than this share of all units."""
+
+_OFTEN = 0.8
+"""How many units may exceed a chosen bound, for each unit of noise and group; see `choices`."""
+
+_TOGETHER = 32
+"""A large unit is taken to lose the root of so many groups' worth at once, or of all if there are fewer."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The noisy numbers of a block: keys of its groups, moments, ranks and distinct counts, and the bounds used."""
+
+    plan: Private
+    keys: dict[str, Any]
+    groups: int
+    moments: tuple[NoisySum, ...]
+    ranks: tuple[RankAnswer, ...]
+    distincts: tuple[NoisySum, ...]
+    bounds: dict[str, float] = field(default_factory=dict)
+
+
+def measure(session: Session, plan: Private, generator: Generator | None = None) -> Measured:
+    """Run a block: everything about rows in the engine, noise here."""
+    return _Run(session, plan, generator).answered()
+
+
+class _Run:
+    def __init__(self, session: Session, plan: Private, generator: Generator | None) -> None:
+        self.session, self.plan, self.generator = session, plan, generator
+        self.bounds: dict[str, float] = {}
+        self.skew = 1.0  # mean over median of the groups' sizes, where that is known from the selection of keys
+
+    @cached_property
+    def secret(self) -> int:
+        return (self.generator or secure_generator()).integer(120)
+
+    def answered(self) -> Measured:
+        plan = self.plan
+        self.source, self.cell = make_codes(self.session, plan)
+        if plan.block.row_level:
+            grids, sums = self._by_row()
+        else:
+            make_per(self.session, plan, self.source, self.cell, self.secret)
+            if not plan.public:
+                self._select_keys()
+            grids, sums = self._by_unit()
+        noisy = tuple(self._noisy(i, grids[i], sums[i]) for i in range(len(plan.moments)))
+        ranks = self._ranked() if plan.ranks else ()
+        distincts = tuple(self._distinct(i) for i in range(len(plan.distincts)))
+        return Measured(plan, self._keys(), self.size, noisy, ranks, distincts, self.bounds)
+
+    # ---------------------------------------------------------------- groups
+
+    @cached_property
+    def size(self) -> int:
+        """The number of groups that are answered."""
+        if self.plan.public:
+            return self.plan.cells
+        return int(self.session.numpy("SELECT count(*) AS n FROM kept")["n"][0])
+
+    def _grouped(self, relation: str, code: str) -> tuple[str, str]:
+        """A relation cut down to the groups that are answered, and SQL of the number of a group in the answer."""
+        if self.plan.public:
+            return relation, code
+        return f"{relation} JOIN kept ON kept.code = {code}", "kept.place"
+
+    def _select_keys(self) -> None:
+        """The table `kept` of the groups that are shown: code, and place in the answer."""
+        if self.plan.gaussian:
+            weight = (
+                f"CAST(CASE WHEN n <= {key_selection.MOST_GROUPS} THEN trunc({key_selection.WEIGHT} / sqrt(n)) ELSE 0 "
+                "END AS BIGINT)"
+            )
+            found = self.session.numpy(
+                f"SELECT g, CAST(sum({weight}) AS BIGINT) AS w FROM per JOIN "
+                "(SELECT u, count(*) AS n FROM per GROUP BY u) USING (u) GROUP BY g"
+            )
+            kept, shown = key_selection.kept_by_weight(found["w"], self.plan.allocation, self.generator)
+            if shown.size:
+                self.skew = min(max(float(np.mean(shown) / np.median(shown)), 1.0), 10.0)
+        else:
+            found = self.session.numpy("SELECT g, count(*) AS w FROM per GROUP BY g")
+            kept = key_selection.kept_by_count(
+                found["w"], self.plan.allocation, self.generator, groups=self.plan.groups or 1
+            )
+        self._keep(found["g"][kept])
+
+    def _keep(self, codes: NDArray[Any]) -> None:
+        """Write down the kept groups, in order of their keys: that of the engine must not show."""
+        import pyarrow as pa
+
+        self.session.insert("chosen", pa.table({"code": pa.array(codes, pa.int32())}))
+        columns = ", ".join(key.column for key in self.plan.block.keys)
+        self.session.execute(
+            f"CREATE OR REPLACE TEMP TABLE kept AS SELECT code, {columns}, CAST(row_number() OVER (ORDER BY {columns}) "
+            "- 1 AS INTEGER) AS place FROM chosen JOIN codes USING (code)"
+        )
+
+    def _keys(self) -> dict[str, Any]:
+        plan = self.plan
+        if not plan.block.keys:
+            return {}
+        if not plan.public:
+            table = self.session.table("SELECT * FROM kept ORDER BY place")
+            return {key.column: table[key.column] for key in plan.block.keys}
+        shape = [len(key.values or ()) for key in plan.block.keys]
+        places = np.unravel_index(np.arange(plan.cells), shape)
+        return {
+            key.column: [(key.values or ())[i] for i in place]
+            for key, place in zip(plan.block.keys, places, strict=True)
+        }
+
+    # ---------------------------------------------------------------- moments
+
+    def _by_row(self) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
+        """Every row is a unit: sums over rows, with the bound of one row times the rows that a unit can have."""
+        plan, session = self.plan, self.session
+        rows = plan.block.rows_per_unit or 1
+        if not plan.public:
+            found = session.numpy(f"SELECT {self.cell} AS g, count(*) AS w FROM {self.source} GROUP BY {self.cell}")
+            if plan.gaussian:
+                kept, _ = key_selection.kept_by_weight(
+                    found["w"] * key_selection.WEIGHT, plan.allocation, self.generator, groups=rows
+                )
+            else:
+                kept = key_selection.kept_by_count(found["w"], plan.allocation, self.generator, groups=rows)
+            self._keep(found["g"][kept])
+        source, place = self._grouped(self.source, self.cell)
+        grids: dict[int, Grid] = {}
+        for i, moment in enumerate(plan.moments):
+            bound = plan.known_bound(moment)
+            if bound is None:
+                found = session.numpy(
+                    f"SELECT {bucket(f'abs({moment.value()})')} AS b, count(*) AS n FROM {source} "
+                    f"WHERE {moment.argument} IS NOT NULL GROUP BY b"
+                )
+                bound = rows * self._choose(found["b"], found["n"], plan.noise_of_moment(i))
+            grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=True)
+            self.bounds[moment.label] = bound * moment.quantum
+        if not plan.moments:
+            return {}, []
+        totals = ", ".join(f"CAST({self._row_total(i, grids[i], rows)} AS BIGINT) AS s{i}" for i in grids)
+        return grids, self._spread(session.numpy(f"SELECT {place} AS g, {totals} FROM {source} GROUP BY {place}"))
+
+    def _row_total(self, i: int, grid: Grid, rows: int) -> str:
+        moment = self.plan.moments[i]
+        if moment.counts:
+            return "count(*)" if moment.kind in ("rows", "units") else f"count({moment.argument})"
+        bound = math.floor(grid.bound / rows)
+        value = moment.value()
+        if moment.row_steps is None:  # the bound was chosen: cut rows to it
+            value = f"least(greatest({value}, {-bound}), {bound})"
+        if grid.exponent > 0:
+            value = f"CAST(trunc(CAST({value} AS DOUBLE) / {1 << grid.exponent}) AS BIGINT)"
+        return f"coalesce(sum({value}), 0)"
+
+    def _by_unit(self) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
+        plan, session = self.plan, self.session
+        single = plan.single
+        guaranteed = [i for i, moment in enumerate(plan.moments) if moment.kind == "units" and plan.groups is not None]
+        enforced = tuple(i for i in range(len(plan.moments)) if i not in guaranteed)
+        if not plan.moments:
+            return {}, []
+        per, place = self._grouped("per", "per.g")
+        if enforced and not single:
+            make_sizes(session, plan, enforced, source=per)
+        grids: dict[int, Grid] = {}
+        for i, moment in enumerate(plan.moments):
+            bound = plan.known_bound(moment)
+            if bound is None:
+                relation = per if single else "sizes"
+                found = session.numpy(
+                    f"SELECT {bucket(norm(plan, i, single=single))} AS b, count(*) AS n FROM {relation} GROUP BY b"
+                )
+                bound = self._choose(found["b"], found["n"], plan.noise_of_moment(i))
+            grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=not enforced)
+            self.bounds[moment.label] = bound * moment.quantum
+        sums = ", ".join(clipped(plan, grids, enforced, single=single))
+        relation = per if single or not enforced else f"{per} JOIN sizes ON sizes.u = per.u"
+        return grids, self._spread(session.numpy(f"SELECT {place} AS g, {sums} FROM {relation} GROUP BY {place}"))
+
+    def _choose(self, buckets: NDArray[Any], units: NDArray[Any], noise: float) -> float:
+        groups = max(1, self.size) * self.skew
+        shared = math.sqrt(min(groups, _TOGETHER)) if not self.plan.single else 1.0
+        number = choose_bound(
+            buckets,
+            units,
+            epsilon=self.plan.allocation.choice,
+            allowed=_OFTEN * noise * groups / shared,
+            generator=self.generator,
+        )
+        return bound_of(number)
+
+    def _spread(self, found: dict[str, NDArray[Any]]) -> list[NDArray[np.int64]]:
+        """Sums by group number; groups that nobody has are 0."""
+        place = found["g"].astype(np.int64)
+        spread = []
+        for i in range(len(self.plan.moments)):
+            full = np.zeros(self.size, dtype=np.int64)
+            full[place] = found[f"s{i}"]
+            spread.append(full)
+        return spread
+
+    def _noisy(self, i: int, grid: Grid, sums: NDArray[np.int64]) -> NoisySum:
+        return self._with_noise(sums, grid, self.plan.noise_of_moment(i), quantum=self.plan.moments[i].quantum)
+
+    def _with_noise(self, sums: NDArray[np.int64], grid: Grid, multiplier: float, *, quantum: float) -> NoisySum:
+        scale = multiplier * grid.sensitivity
+        draw = rounded_gaussian if self.plan.gaussian else rounded_laplace
+        noisy = sums + draw(scale, sums.size, generator=self.generator)
+        step = grid.step * quantum
+        return NoisySum(noisy.astype(np.float64) * step, scale * step, self.plan.gaussian)
+
+    # ---------------------------------------------------------------- ranks and distinct values
+
+    def _ranked(self) -> tuple[RankAnswer, ...]:
+        plan, session = self.plan, self.session
+        weight: str | None = None
+        source, place = self._rows_by_place()
+        if plan.block.row_level:
+            bound = float(plan.block.rows_per_unit or 1)
+        else:
+            per, _ = self._grouped("per", "per.g")
+            counted = "sum(CAST(c AS HUGEINT) * c)" if plan.gaussian else "sum(c)"
+            session.execute(f"CREATE OR REPLACE TEMP TABLE rows_of AS SELECT u, {counted} AS n FROM {per} GROUP BY u")
+            size = "sqrt(CAST(o.n AS DOUBLE))" if plan.gaussian else "CAST(o.n AS DOUBLE)"
+            found = session.numpy(f"SELECT {bucket(size)} AS b, count(*) AS n FROM rows_of o GROUP BY b")
+            number = choose_share(
+                found["b"], found["n"], epsilon=plan.allocation.choice, share=_SHARE_OF_UNITS, generator=self.generator
+            )
+            bound = max(1.0, bound_of(number))
+            self.bounds["rows of a unit, for quantiles"] = bound
+            weight = f"least(1.0::DOUBLE, {bound!r}::DOUBLE / {size})"
+            source += " JOIN rows_of o ON r.u = o.u"
+        answers = []
+        for i, aggregate in enumerate(plan.ranks):
+            scale = Scale(aggregate.bounds, aggregate.kind)
+            noise = plan.noise_of_rank(i)
+            units = Units.of(scale, bound, noise, gaussian=plan.gaussian)
+            each = str(units.weight) if weight is None else f"CAST(trunc({units.weight} * {weight}) AS BIGINT)"
+            found = session.numpy(
+                f"SELECT g, {scale.sql('x')} AS b, CAST(sum(w) AS BIGINT) AS w FROM (SELECT {place} AS g, "
+                f"{scale.clamped(f'r.{aggregate.argument}')} AS x, {each} AS w FROM {source} "
+                f"WHERE r.{aggregate.argument} IS NOT NULL) WHERE NOT isnan(x) GROUP BY ALL"
+            )
+            answers.append(
+                measure_rank(
+                    Cells(self.size, found["g"], found["b"], found["w"], scale),
+                    aggregate,
+                    bound=bound * SLACK,
+                    units=units,
+                    noise=noise,
+                    gaussian=plan.gaussian,
+                    generator=self.generator,
+                )
+            )
+        return tuple(answers)
+
+    def _rows_by_place(self) -> tuple[str, str]:
+        """The rows of the groups that are answered, as far as the units' groups were kept, and a row's place."""
+        plan = self.plan
+        source, code = self.source, self.cell
+        if plan.block.keys and not plan.block.row_level and (plan.single or plan.sampled):
+            # A unit counts in the groups that it has in `per`, and if that is one by rule, with all its rows.
+            source += " JOIN per ON per.u = r.u" + ("" if plan.single else f" AND per.g = {code}")
+            code = "per.g"
+        return self._grouped(source, code)
+
+    def _distinct(self, i: int) -> NoisySum:
+        """COUNT(DISTINCT x): every unit keeps at most m of its (group, value) pairs, chosen at random."""
+        plan, session = self.plan, self.session
+        argument = f"r.{plan.distincts[i].argument}"
+        source, place = self._rows_by_place()
+        noise = plan.noise_of_distinct(i)
+        if plan.block.row_level:
+            bound = float(plan.block.rows_per_unit or 1)
+            pairs = f"SELECT {place} AS g, {argument} AS x FROM {source} WHERE {argument} IS NOT NULL"
+        else:
+            session.execute(
+                f"CREATE OR REPLACE TEMP TABLE pairs AS SELECT DISTINCT r.u AS u, {place} AS g, {argument} AS x "
+                f"FROM {source} WHERE {argument} IS NOT NULL"
+            )
+            found = session.numpy(
+                f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM pairs GROUP BY u) GROUP BY b"
+            )
+            bound = float(math.ceil(self._choose(found["b"], found["n"], noise)))
+            self.bounds["distinct values of a unit"] = bound
+            pairs = (
+                "SELECT g, x FROM pairs QUALIFY row_number() OVER "
+                f"(PARTITION BY u ORDER BY hash(g, x, {self.secret}::HUGEINT), g, x) <= {int(bound)}"
+            )
+        found = session.numpy(f"SELECT g, count(DISTINCT x) AS n FROM ({pairs}) GROUP BY g")
+        full = np.zeros(self.size, dtype=np.int64)
+        full[found["g"].astype(np.int64)] = found["n"]
+        return self._with_noise(full, Grid.of(bound, noise, whole=True), noise, quantum=1.0)

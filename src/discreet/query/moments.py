@@ -1,0 +1,181 @@
+"""Moments: the sums that COUNT, SUM, AVG and VARIANCE are made of, as exact integers in the engine.
+
+A value is clamped to its bounds, shifted by a public centre and rounded to a multiple of a public quantum 2^k; from
+then on it is an integer, and sums of integers do not depend on the order of rows, the threads or the layout of files.
+
+| rows that hold | contribute |
+|---|---|
+| NULL or NaN | nothing |
+| a value below or above the bounds, ±infinity | the bound |
+| no declared bounds | values beyond 2^33 in absolute value count as that; finer than 2^-20 is rounded |
+
+Each number of a unit in a group is cut at ±2^55 quanta, so that its square and any sum of squares fit into 128 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from discreet.query.plan import Aggregate
+
+__all__ = ["LARGEST", "MOST_ROWS", "Moment", "moments_of", "number"]
+
+LARGEST = 1 << 55
+"""No unit's number in one group is larger than this, in quanta."""
+
+MOST_ROWS = (1 << 31) - 1
+"""No unit counts with more rows than this in one group."""
+
+_UNDECLARED = 33  # log2 of the largest value without declared bounds
+_FINEST = -20  # log2 of the quantum without declared bounds
+_DIGITS = 30  # bits of a value with declared bounds
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One sum over the rows of a unit in a group.
+
+    `kind` is "rows", "present" (rows where the argument is not NULL), "units" (1 for each unit that has a row), "sum"
+    (of x - centre) or "square" (of (x - centre)^2).
+    """
+
+    kind: str
+    argument: str | None = None
+    bounds: tuple[float, float] | None = None
+    centre: float = 0.0
+    integer: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether the numbers are counts: whole and nonnegative."""
+        return self.kind in ("rows", "present", "units")
+
+    @cached_property
+    def row_bound(self) -> float | None:
+        """The largest contribution of one row in absolute value, if that is public."""
+        if self.counts:
+            return 1.0
+        if self.bounds is None:
+            return None
+        reach = max(abs(self.bounds[0] - self.centre), abs(self.bounds[1] - self.centre))
+        return reach * reach if self.kind == "square" else reach
+
+    @cached_property
+    def exponent(self) -> int:
+        """k of the quantum 2^k."""
+        if self.counts:
+            return 0
+        if self.row_bound is None:
+            return 0 if self.integer and self.kind == "sum" else _FINEST
+        if self.row_bound == 0:
+            return 0
+        finest = math.ceil(math.log2(self.row_bound)) - _DIGITS
+        whole = self.integer and self.kind == "sum" and float(self.centre).is_integer()
+        return max(finest, 0) if whole else finest
+
+    @property
+    def quantum(self) -> float:
+        """The step in which the numbers are counted."""
+        return math.ldexp(1.0, self.exponent)
+
+    @property
+    def row_steps(self) -> int | None:
+        """`row_bound` in quanta, rounded up."""
+        if self.row_bound is None:
+            return None
+        return math.ceil(self.row_bound / self.quantum)
+
+    def value(self) -> str:
+        """SQL of one row's contribution in quanta, a BIGINT or NULL; never an error."""
+        assert self.argument is not None
+        x = f"CAST({self.argument} AS DOUBLE)"
+        if self.bounds is not None:
+            low, high = self.bounds
+        else:
+            high = math.ldexp(1.0, _UNDECLARED)
+            low = -high
+        clamped = f"least(greatest({x}, {number(low)}), {number(high)})"
+        moved = clamped if self.centre == 0 else f"({clamped} - {number(self.centre)})"
+        if self.kind == "square":
+            moved = f"({moved} * {moved})"
+        steps = moved if self.exponent == 0 else f"{moved} * {number(math.ldexp(1.0, -self.exponent))}"
+        bound = self.row_steps if self.row_steps is not None else 1 << 60
+        whole = f"CAST(least(greatest(round({steps}), {-bound}), {bound}) AS BIGINT)"
+        return f"CASE WHEN {self.argument} IS NOT NULL AND NOT isnan({x}) THEN {whole} END"
+
+    def total(self) -> str:
+        """SQL of the sum over the rows of a group, not yet cut."""
+        if self.kind == "rows":
+            return "count(*)"
+        if self.kind == "present":
+            return f"count({self.argument})"
+        if self.kind == "units":
+            return "1"
+        return f"coalesce(sum({self.value()}), 0)"
+
+    def of_unit(self) -> str:
+        """SQL of one unit's number in a group: at most `LARGEST` in absolute value."""
+        if self.kind in ("rows", "present"):
+            return f"least({self.total()}, {MOST_ROWS})"
+        if self.kind == "units":
+            return "CAST(1 AS BIGINT)"
+        return f"CAST(least(greatest({self.total()}, {-LARGEST}), {LARGEST}) AS BIGINT)"
+
+    @property
+    def label(self) -> str:
+        """What it is, in words."""
+        of = f" of {self.argument}" if self.argument else ""
+        return {
+            "rows": "number of rows",
+            "present": f"number of values{of}",
+            "units": "number of units",
+            "sum": f"sum{of}",
+            "square": f"sum of squares{of}",
+        }[self.kind]
+
+
+def moments_of(aggregate: Aggregate, others: tuple[Aggregate, ...]) -> tuple[Moment, ...]:
+    """The moments that an aggregate is computed from, given all aggregates of the block; empty if it is no moment."""
+    function, argument = aggregate.function, aggregate.argument
+    if function == "count":
+        return (Moment("rows") if argument is None else Moment("present", argument),)
+    if function == "count_units":
+        return (Moment("units"),)
+    integer = aggregate.kind != "float"
+    bounds = aggregate.bounds
+    with_sum = any(other.function == "sum" and other.argument == argument for other in others)
+    squares = [o for o in others if o.argument == argument and o.function.startswith(("variance", "stddev"))]
+    centre = 0.0 if with_sum and not squares else _centre(bounds)
+    total = Moment("sum", argument, bounds, centre, integer)
+    present = Moment("present", argument)
+    if function == "sum":
+        return (total,) if centre == 0 else (total, present)
+    if function == "avg":
+        return total, present
+    if function.startswith(("variance", "stddev")):
+        return total, present, Moment("square", argument, bounds, centre, integer)
+    return ()
+
+
+def _centre(bounds: tuple[float, float] | None) -> float:
+    """Where values are measured from: the middle of a range that does not nearly begin at 0, else its end next to 0.
+
+    Values of a wide range that begins near 0 are mostly near its lower end, and measuring from the middle would make
+    every one of them large.
+    """
+    if bounds is None:
+        return 0.0
+    low, high = bounds
+    if low < 0 < high:
+        return (low + high) / 2 if min(-low, high) * 4 >= max(-low, high) else 0.0
+    near, far = (low, high) if low >= 0 else (high, low)
+    return (low + high) / 2 if abs(far) <= 8 * abs(near) else near
+
+
+def number(value: float) -> str:
+    """A DOUBLE in SQL, exactly: a bare literal would be read as a DECIMAL."""
+    return f"CAST('{float(value)!r}' AS DOUBLE)"

@@ -1,0 +1,168 @@
+"""The private side of a block: which sums are taken, on which path, at what price; all of it from public facts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from discreet.errors import InvalidArgument
+from discreet.query.allocation import Allocation, allocate, gaussian_multiplier
+from discreet.query.moments import Moment, moments_of
+
+if TYPE_CHECKING:
+    from discreet.accounting import Cost
+    from discreet.query.options import Options
+    from discreet.query.plan import Aggregate, Block
+    from discreet.query.target import Target
+
+__all__ = ["MOST_CELLS", "Private", "private_plan"]
+
+MOST_CELLS = 1 << 22
+"""Answers with more public groups than this are refused."""
+
+_RANKS = frozenset({"quantile", "min", "max"})
+
+
+@dataclass(frozen=True)
+class Private:
+    """How one block is answered.
+
+    Measures are numbered: first the moments, then the ranks (quantiles, MIN, MAX), then the distinct counts. `groups`
+    is the largest number of groups in which one unit counts, or None if only the norm of its contributions is bounded.
+    """
+
+    block: Block
+    options: Options
+    moments: tuple[Moment, ...]
+    ranks: tuple[Aggregate, ...]
+    distincts: tuple[Aggregate, ...]
+    groups: int | None
+    gaussian: bool
+    allocation: Allocation
+
+    @property
+    def cost(self) -> Cost:
+        """What answering the block costs."""
+        return self.allocation.cost
+
+    @property
+    def single(self) -> bool:
+        """Whether the operators leave every unit in one group."""
+        return _single(self.block)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether groups of a unit are left out at random."""
+        return not self.single and not self.block.row_level and self.options.max_groups is not None
+
+    @property
+    def public(self) -> bool:
+        """Whether the groups are public."""
+        return all(key.values is not None for key in self.block.keys)
+
+    @cached_property
+    def cells(self) -> int:
+        """The number of public groups."""
+        return math.prod(len(key.values or ()) for key in self.block.keys)
+
+    def known_bound(self, moment: Moment) -> float | None:
+        """The norm of one unit's numbers, in quanta, if it needs no choosing: l2 on the Gaussian path, else l1."""
+        return _known_bound(self.block, self.options, moment, gaussian=self.gaussian)
+
+    def noise_of_moment(self, i: int) -> float:
+        """The noise multiplier of a moment."""
+        return self.allocation.noise[i]
+
+    def noise_of_rank(self, i: int) -> float:
+        """The noise multiplier of a quantile, MIN or MAX."""
+        return self.allocation.noise[len(self.moments) + i]
+
+    def noise_of_distinct(self, i: int) -> float:
+        """The noise multiplier of a distinct count."""
+        return self.allocation.noise[len(self.moments) + len(self.ranks) + i]
+
+
+def private_plan(block: Block, target: Target, options: Options) -> Private:
+    """The private plan of a block at a price."""
+    aggregates = tuple(_bounded(aggregate, options) for aggregate in block.aggregates)
+    block = replace(block, aggregates=aggregates)
+    moments = tuple(dict.fromkeys(m for aggregate in aggregates for m in moments_of(aggregate, aggregates)))
+    ranks = tuple(aggregate for aggregate in aggregates if aggregate.function in _RANKS)
+    distincts = tuple(aggregate for aggregate in aggregates if aggregate.function == "count_distinct")
+    if options.bounding == "sample" and block.row_level:
+        raise InvalidArgument("bounding", "sample", "every row is a person of its own here; there is nothing to sample")
+    groups = _groups(block, options)
+    measures = len(moments) + len(ranks) + len(distincts)
+    gaussian = _takes_gaussian(target, groups, measures)
+    choices = sum(_known_bound(block, options, moment, gaussian=gaussian) is None for moment in moments)
+    if not block.row_level:
+        choices += bool(ranks) + len(distincts)
+    public = all(key.values is not None for key in block.keys)
+    allocation = allocate(
+        target,
+        gaussian=gaussian,
+        choices=choices,
+        keys=not public,
+        weights=tuple([1.0] * (len(moments) + len(distincts)) + [1.0] * len(ranks)),
+    )
+    plan = Private(block, options, moments, ranks, distincts, groups, gaussian, allocation)
+    if public and plan.cells > MOST_CELLS:
+        raise InvalidArgument(
+            "GROUP BY", f"{plan.cells} groups", f"group by less: at most {MOST_CELLS} public groups are answered"
+        )
+    return plan
+
+
+def _bounded(aggregate: Aggregate, options: Options) -> Aggregate:
+    bounds = options.bounds_for(aggregate.label)
+    return aggregate if bounds is None or aggregate.argument is None else replace(aggregate, bounds=bounds)
+
+
+def _single(block: Block) -> bool:
+    return all(key.of_unit for key in block.keys) or (block.rows_per_unit == 1)
+
+
+def _groups(block: Block, options: Options) -> int | None:
+    if _single(block):
+        return 1
+    bounds = [block.rows_per_unit, None if block.row_level else options.max_groups]
+    known = [bound for bound in bounds if bound is not None]
+    return min(known) if known else None
+
+
+def _takes_gaussian(target: Target, groups: int | None, measures: int) -> bool:
+    """Whether Gaussian noise is smaller: Laplace noise grows with the number of numbers, Gaussian with its root.
+
+    A unit changes m = groups * measures numbers by 1 each. Laplace noise then has the standard deviation sqrt(2) m /
+    eps and Gaussian noise s sqrt(m).
+    """
+    if target.mu is not None:
+        return True
+    if target.rho is not None:
+        return True
+    if not target.has_slack:
+        return False
+    if groups is None:
+        return True
+    assert target.epsilon is not None
+    return 2 * groups * max(1, measures) > (gaussian_multiplier(target.epsilon, target.delta) * target.epsilon) ** 2
+
+
+def _known_bound(block: Block, options: Options, moment: Moment, *, gaussian: bool) -> float | None:
+    groups = _groups(block, options)
+    if block.row_level or block.rows_per_unit is not None:
+        rows = block.rows_per_unit
+        assert rows is not None
+        if moment.row_steps is not None:  # all rows may fall into one group, so both norms are at most their number
+            return float(rows * moment.row_steps)
+        return None
+    if groups is None:
+        return None
+    spread = math.sqrt(groups) * (1 + 1e-12) if gaussian else float(groups)
+    if moment.kind == "units":
+        return spread
+    if options.max_rows is not None and moment.row_steps is not None:
+        return spread * options.max_rows * moment.row_steps
+    return None

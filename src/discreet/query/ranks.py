@@ -1,0 +1,311 @@
+r"""Quantiles, MIN and MAX of many groups at once.
+
+Values are put into cells of a public grid, fine near 0 and coarser in proportion beyond: cell i of sign s holds
+|x| = q (2^{i/R} - 1). The engine returns the weight of every group and cell, an exact integer: a row of unit u weighs
+w_u = min(1, C / norm of the unit's numbers of rows), so that one unit moves any sum over cells, as a vector over
+groups, by at most C. All the rest happens on these weights.
+
+A quantile of order p is the place where
+
+    S(t) = (1 - p) (weight at or below t) - p (weight above t)
+
+changes sign; one unit changes S by at most max(p, 1 - p) C. MIN and MAX are where the weight at or below (above) t
+comes to a few times the noise: the extreme value itself belongs to one person and cannot be told.
+
+**Gaussian path.** Bisection for all groups at once, each round a Gaussian mechanism with a small share of the price.
+From its answers every group keeps the tightest places where S was clearly below and clearly above 0. There the rest of
+the price is spent on two more values of S, and the quantile is interpolated between them: the noise that counts is
+that of one question with nearly the whole price, not of fifteen.
+
+**Laplace path.** An exponential mechanism over the cells of each group with score -|S(t)|. [Smith 2011]
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.errors import InvalidArgument
+from discreet.noise import exponential_choice, rounded_gaussian
+from discreet.query.laws import two_sided
+from discreet.query.moments import number
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from discreet.noise import Generator
+    from discreet.query.plan import Aggregate
+
+__all__ = ["Cells", "RankAnswer", "Scale", "Units", "measure_rank"]
+
+_PER_OCTAVE = 128
+_SEARCH = 0.35  # share of the price for the bisection
+_CLEAR = 4.0  # standard deviations that make a sign clear
+_FEW = 2.0  # MIN and MAX leave out about so many standard deviations of weight
+_FAR = 6.0
+_WIDEST = 2.0**29.5  # Gaussian noise is drawn up to 10^9
+
+
+@dataclass(frozen=True)
+class Units:
+    """How finely rows and probabilities are counted: a full row is `weight`, the probability 1 is `parts`."""
+
+    weight: int
+    parts: int
+
+    @classmethod
+    def of(cls, scale: Scale, bound: float, noise: float, *, gaussian: bool) -> Units:
+        """As fine as the noise can be drawn: its scale is at most noise * weight * parts * bound."""
+        if not gaussian:
+            return cls(1 << 12, 1 << 10)
+        room = math.floor(math.log2(_WIDEST / (bound * max(_each(noise, scale), 1.0))))
+        if room < 4:
+            raise InvalidArgument("epsilon", 1 / noise, "a quantile needs more than this; pass a larger epsilon")
+        parts = min(10, max(room - 6, 2))
+        return cls(1 << min(12, room - parts), 1 << parts)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The public grid of cells for one argument: even for dates, times and bounded integers, else as above."""
+
+    bounds: tuple[float, float] | None
+    kind: str
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and the largest value; dates and times without bounds are taken to be from 1900 to 2100."""
+        if self.bounds is not None:
+            return self.bounds
+        if self.kind in ("date", "timestamp"):
+            day = 1 if self.kind == "date" else 86_400_000_000
+            return -25_567.0 * day, 47_482.0 * day
+        return -(2.0**40), 2.0**40
+
+    @property
+    def _even(self) -> float | None:
+        """The width of equal cells: whole numbers, as long as there are not too many."""
+        if self.kind == "float" or (self.kind == "integer" and self.bounds is None):
+            return None
+        low, high = self.ends
+        return max(1.0, math.ceil((high - low) / (1 << 20)))
+
+    @property
+    def _quantum(self) -> float:
+        """q: values below it in absolute value share the finest cells."""
+        if self.bounds is None:
+            return 1.0 if self.kind == "integer" else 2.0**-10
+        return max(abs(self.bounds[0]), abs(self.bounds[1]), 1e-300) * 2.0**-20
+
+    @property
+    def cells(self) -> tuple[int, int]:
+        """The first and the last cell."""
+        low, high = self.ends
+        return self._cell(low), self._cell(high)
+
+    def _cell(self, value: float) -> int:
+        if self._even is not None:
+            return math.floor((value - self.ends[0]) / self._even)
+        return int(math.copysign(math.floor(math.log2(1 + abs(value) / self._quantum) * _PER_OCTAVE), value))
+
+    def clamped(self, argument: str) -> str:
+        """SQL of a value within the ends, a DOUBLE; NaN stays NaN."""
+        low, high = self.ends
+        x = f"CAST({argument} AS DOUBLE)"
+        return f"CASE WHEN isnan({x}) THEN {x} ELSE least(greatest({x}, {number(low)}), {number(high)}) END"
+
+    def sql(self, x: str) -> str:
+        """SQL of the cell of a clamped value: an INTEGER, never an error."""
+        first, last = self.cells
+        if self._even is not None:
+            place = f"floor(({x} - {number(self.ends[0])}) / {number(self._even)})"
+        elif self.ends[0] >= 0:
+            place = f"floor(log2(1 + {x} / {number(self._quantum)}) * {_PER_OCTAVE})"
+        else:
+            place = f"sign({x}) * floor(log2(1 + abs({x}) / {number(self._quantum)}) * {_PER_OCTAVE})"
+        return f"CAST(least(greatest({place}, {first}), {last}) AS INTEGER)"
+
+    def value(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The value at a place of the grid: cell i covers the places i to i + 1, and negative cells i - 1 to i.
+
+        So that places increase with values, cell 0 has the negative values before 0 and the positive ones after it.
+        """
+        low, high = self.ends
+        if self._even is not None:
+            # Whole numbers: the value of a cell of width 1 is the cell, whatever the place within it.
+            inside = np.floor(place) if self._even == 1 else place
+            return np.clip(low + inside * self._even, low, high)
+        size = self._quantum * np.expm1(np.abs(place) / _PER_OCTAVE * math.log(2))
+        return np.clip(np.copysign(size, place), low, high)
+
+
+class Cells:
+    """The weights of groups and cells: `group`, `cell` and `weight` are arrays of equal length."""
+
+    def __init__(
+        self, groups: int, group: NDArray[Any], cell: NDArray[Any], weight: NDArray[Any], scale: Scale
+    ) -> None:
+        self.groups, self.scale = groups, scale
+        self.first, self.last = scale.cells
+        self._span = self.last - self.first + 2
+        key = group.astype(np.int64) * self._span + (cell.astype(np.int64) - self.first)
+        order = np.argsort(key, kind="stable")
+        self._key = key[order]
+        self._sums = np.concatenate([[0], np.cumsum(weight.astype(np.int64)[order])])
+        starts = np.arange(groups, dtype=np.int64) * self._span
+        self._start = self._sums[np.searchsorted(self._key, starts)]
+        self.total = self._sums[np.searchsorted(self._key, starts + self._span)] - self._start
+        self._offset = starts
+
+    def below(self, place: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For each group the weight in cells up to and including this one."""
+        found: NDArray[np.int64] = (
+            self._sums[np.searchsorted(self._key, self._offset + (place - self.first), side="right")] - self._start
+        )
+        return found
+
+    def of_group(self, g: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The occupied cells of one group and the weight up to and including each."""
+        low, high = np.searchsorted(self._key, [self._offset[g], self._offset[g] + self._span])
+        return self._key[low:high] - self._offset[g] + self.first, self._sums[low + 1 : high + 1] - self._start[g]
+
+
+@dataclass(frozen=True)
+class RankAnswer:
+    """The place of each group's quantile on the grid, and how far it moves for one unit of noise at the end."""
+
+    scale: Scale
+    place: NDArray[np.float64]
+    slope: NDArray[np.float64]
+    gaussian: bool
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The quantiles."""
+        return self.scale.value(self.place)
+
+    def interval(self, confidence: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Where the quantile is if the noise is within its quantile."""
+        half = self.slope * two_sided(confidence, gaussian=self.gaussian)
+        return self.scale.value(self.place - half), self.scale.value(self.place + half)
+
+
+@dataclass(frozen=True)
+class _Statistic:
+    """S as an integer: a * below - b * above + shift, increasing in t."""
+
+    a: int
+    b: int
+    shift: int
+
+    @classmethod
+    def of(cls, aggregate: Aggregate, parts: int, reach: float) -> _Statistic:
+        if aggregate.function == "max":
+            return cls(0, parts, round(reach * parts))
+        if aggregate.function == "min":
+            return cls(parts, 0, -round(reach * parts))
+        assert aggregate.probability is not None
+        part = min(max(round(aggregate.probability * parts), 1), parts - 1)
+        return cls(parts - part, part, 0)
+
+    @property
+    def largest(self) -> int:
+        return max(self.a, self.b)
+
+    def of_cells(self, cells: Cells, place: NDArray[np.int64]) -> NDArray[np.int64]:
+        below = cells.below(place)
+        value: NDArray[np.int64] = self.a * below - self.b * (cells.total - below) + self.shift
+        return value
+
+
+def _rounds(scale: Scale) -> int:
+    first, last = scale.cells
+    return max(1, (last - first + 1).bit_length())
+
+
+def _each(noise: float, scale: Scale) -> float:
+    """The noise multiplier of one round of the bisection."""
+    return noise * math.sqrt(_rounds(scale) / _SEARCH) * (1 + 1e-12)
+
+
+def measure_rank(
+    cells: Cells,
+    aggregate: Aggregate,
+    *,
+    bound: float,
+    units: Units,
+    noise: float,
+    gaussian: bool,
+    generator: Generator | None,
+) -> RankAnswer:
+    """The quantile of every group; one unit moves weights by at most `bound` rows (l2 over groups, or one group alone).
+
+    `noise` is the noise multiplier of the whole measure; on the Laplace path its inverse is the epsilon.
+    """
+    size = bound * units.weight
+    if gaussian:
+        return _bisected(cells, aggregate, size, units.parts, noise=noise, generator=generator)
+    return _chosen(cells, aggregate, size, units.parts, noise=noise, generator=generator)
+
+
+def _bisected(
+    cells: Cells, aggregate: Aggregate, bound: float, parts: int, *, noise: float, generator: Generator | None
+) -> RankAnswer:
+    each = _each(noise, cells.scale)
+    statistic = _Statistic.of(aggregate, parts, _FEW * each * bound)
+    spread = each * statistic.largest * bound
+
+    def asked(place: NDArray[np.int64], multiplier: float) -> NDArray[np.int64]:
+        scale = multiplier * statistic.largest * bound * (1 + 1e-12)
+        answer: NDArray[np.int64] = statistic.of_cells(cells, place) + rounded_gaussian(
+            scale, cells.groups, generator=generator
+        )
+        return answer
+
+    low = np.full(cells.groups, cells.first - 1, dtype=np.int64)
+    high = np.full(cells.groups, cells.last, dtype=np.int64)
+    clear_low, clear_high = low.copy(), high.copy()
+    for _ in range(_rounds(cells.scale)):
+        middle = (low + high) // 2
+        answer = asked(middle, each)
+        negative = answer < 0
+        low, high = np.where(negative, middle, low), np.where(negative, high, middle)
+        clear_low = np.where(answer < -_CLEAR * spread, np.maximum(clear_low, middle), clear_low)
+        clear_high = np.where(answer > _CLEAR * spread, np.minimum(clear_high, middle), clear_high)
+    clear_high = np.maximum(clear_high, clear_low + 1)
+    last = noise * math.sqrt(2 / (1 - _SEARCH)) * (1 + 1e-12)
+    s_low, s_high = asked(clear_low, last).astype(float), asked(clear_high, last).astype(float)
+    # S is known at the upper edges of the two cells; between them it is taken to be straight.
+    rise = np.maximum(s_high - s_low, 1e-9)
+    share = np.clip(-s_low / rise, 0.0, 1.0)
+    width = (clear_high - clear_low).astype(float)
+    place = clear_low + 1 + share * width
+    # Both ends' noise enters with the weights 1 - share and share.
+    slope = width / rise * last * statistic.largest * bound * np.hypot(1 - share, share)
+    return RankAnswer(cells.scale, place, np.minimum(slope, 1e9), gaussian=True)
+
+
+def _chosen(
+    cells: Cells, aggregate: Aggregate, bound: float, parts: int, *, noise: float, generator: Generator | None
+) -> RankAnswer:
+    """An exponential mechanism for each group; a unit has one group, so their costs do not add up."""
+    epsilon = 1 / noise / (1 + 1e-12)
+    # Far beyond all values there may be many cells, each with the score -reach: together they must not win.
+    reach = _FAR * bound * math.log(cells.last - cells.first + 2) / epsilon
+    statistic = _Statistic.of(aggregate, parts, reach)
+    sensitivity = statistic.largest * bound
+    factor = Fraction(epsilon) / (2 * math.ceil(sensitivity))
+    every = np.arange(cells.first, cells.last + 1)
+    places, slopes = [], []
+    for g in range(cells.groups):
+        occupied, sums = cells.of_group(g)
+        below = np.concatenate([[0], sums])[np.searchsorted(occupied, every, side="right")]
+        value = statistic.a * below - statistic.b * (cells.total[g] - below) + statistic.shift
+        chosen = int(exponential_choice(-np.abs(value), scale=factor, generator=generator))
+        places.append(every[chosen] + 0.5)
+        slopes.append(math.nan)
+    return RankAnswer(cells.scale, np.array(places, dtype=float), np.array(slopes), gaussian=False)

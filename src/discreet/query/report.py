@@ -1,0 +1,57 @@
+"""What was done to the data before it was counted: rules, never how often they applied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from discreet.query.moments import Moment
+    from discreet.query.private import Private
+
+__all__ = ["report_of"]
+
+
+def report_of(plans: tuple[Private, ...]) -> tuple[str, ...]:
+    """One sentence for each rule that can have changed the answer."""
+    lines: list[str] = []
+    for plan in plans:
+        lines += _of_plan(plan)
+    return tuple(dict.fromkeys(lines))
+
+
+def _of_plan(plan: Private) -> list[str]:
+    lines = list(plan.block.notes)
+    if plan.block.row_level:
+        lines.append("Every row counts as a person of its own.")
+    lines += [_clamped(plan, moment) for moment in plan.moments if moment.kind == "sum"]
+    lines += [
+        f"{rank.label}: values below {rank.bounds[0]:g} count as that, and above {rank.bounds[1]:g} as that."
+        for rank in plan.ranks
+        if rank.bounds is not None
+    ]
+    if plan.sampled:
+        lines.append(f"Of each unit at most {plan.options.max_groups} groups are kept, chosen at random.")
+    if plan.options.max_rows is not None and not plan.block.row_level:
+        lines.append(f"In each group a unit counts with at most {plan.options.max_rows} rows' worth.")
+    if any(plan.known_bound(moment) is None for moment in plan.moments):
+        what = "in l2 norm" if plan.gaussian and not plan.single else "in all" if not plan.single else "in size"
+        lines.append(
+            f"What a unit contributes is shrunk to a bound {what}, chosen privately so that few units exceed it."
+        )
+    if plan.ranks and not plan.block.row_level:
+        lines.append("Quantiles weigh down the rows of units that have more rows than nine units in ten.")
+    if plan.distincts and not plan.block.row_level:
+        lines.append("Of each unit's distinct values a limited number is kept, chosen at random.")
+    if plan.block.keys and not plan.public:
+        lines.append("Groups with few units are not shown; which ones is decided with noise.")
+    elif plan.block.keys:
+        lines.append("Rows whose group is not among the public keys are left out; empty groups are shown.")
+    return lines
+
+
+def _clamped(plan: Private, moment: Moment) -> str:
+    names = ", ".join(a.label for a in plan.block.aggregates if a.argument == moment.argument and a not in plan.ranks)
+    if moment.bounds is None:
+        return f"{names}: NULL and NaN are left out; values beyond ±2^33 count as that."
+    low, high = moment.bounds
+    return f"{names}: values below {low:g} count as {low:g}, above {high:g} as {high:g}; NULL and NaN are left out."

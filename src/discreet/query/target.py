@@ -1,0 +1,96 @@
+"""`Target`: what one question may cost, in the notion in which the analyst stated it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.accounting import Budget, Cost
+from discreet.arguments import nonnegative, positive
+from discreet.errors import InvalidArgument
+
+__all__ = ["DELTA_SHARE", "Target", "target_of"]
+
+DELTA_SHARE = 100
+"""A question that states no delta takes this fraction of the budget's."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The largest cost of a question: (epsilon, delta), or rho of zCDP, or mu of Gaussian DP."""
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("epsilon", "rho", "mu") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise InvalidArgument("epsilon, cost", None, "say what the question may cost: epsilon=0.5, or cost=...")
+        positive(given[0], getattr(self, given[0]))
+        if nonnegative("delta", self.delta) >= 1:
+            raise InvalidArgument("delta", self.delta, "pass a number below 1, such as 1e-7")
+
+    @property
+    def has_slack(self) -> bool:
+        """Whether a small probability of failure is allowed: needed to show keys that are not public."""
+        return self.delta > 0
+
+    def divided(self, parts: int) -> Target:
+        """An equal share for each of several blocks whose costs add up."""
+        if parts == 1:
+            return self
+        if self.epsilon is not None:
+            return Target(epsilon=self.epsilon / parts, delta=self.delta / parts)
+        if self.rho is not None:
+            return Target(rho=self.rho / parts)
+        assert self.mu is not None
+        return Target(mu=self.mu / parts**0.5)
+
+    def __str__(self) -> str:
+        if self.epsilon is None:
+            return f"rho = {self.rho:g}" if self.rho is not None else f"mu = {self.mu:g}"
+        return f"epsilon = {self.epsilon:g}" + (f", delta = {self.delta:g}" if self.delta else "")
+
+
+def target_of(epsilon: object, delta: object, cost: object, budget: Budget) -> Target:
+    """The target of a call: `epsilon` with an optional `delta`, or a `cost` that is a plain guarantee."""
+    if (epsilon is None) == (cost is None):
+        raise InvalidArgument(
+            "epsilon, cost",
+            (epsilon, cost),
+            "say what this question may cost, in one way: epsilon=0.5, or cost=Cost.concentrated(0.01), "
+            "Cost.gaussian_dp(0.2), Cost.approximate(0.5, 1e-8)",
+        )
+    if cost is not None:
+        if delta is not None:
+            raise InvalidArgument("delta", delta, "goes with epsilon=; a cost states its own")
+        return _of_cost(cost)
+    default = budget.delta / DELTA_SHARE if delta is None else nonnegative("delta", delta)
+    return Target(epsilon=positive("epsilon", epsilon), delta=default)
+
+
+def _of_cost(cost: object) -> Target:
+    advice = (
+        "pass a plain guarantee: Cost.pure(e), Cost.approximate(e, d), Cost.concentrated(rho) or Cost.gaussian_dp(mu)"
+    )
+    if not isinstance(cost, Cost):
+        raise InvalidArgument("cost", cost, advice)
+    parts = cost.to_dict()["parts"]
+    if len(parts) != 1 or parts[0]["count"] != 1:
+        raise InvalidArgument("cost", cost, advice)
+    fields = parts[0]
+    kind = fields.get("kind")
+    if kind == "pure":
+        return Target(epsilon=fields["epsilon"])
+    if kind == "approximate":
+        return Target(epsilon=fields["epsilon"], delta=fields["delta"])
+    if kind == "concentrated":
+        return Target(rho=fields["rho"])
+    if kind == "gaussian_dp":
+        return Target(mu=fields["mu"])
+    if kind == "gaussian":
+        return Target(mu=1 / fields["noise_multiplier"])
+    if kind == "laplace":
+        return Target(epsilon=1 / fields["noise_multiplier"])
+    raise InvalidArgument("cost", cost, advice)

@@ -1,0 +1,140 @@
+"""What one unit can change: the claim on which the noise rests, tried on random tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.query.options import Options
+from discreet.query.plan import Aggregate
+from discreet.query.private import private_plan
+from discreet.query.target import Target
+from query.tables import PRIVATE, PUBLIC, block, session_of, steps, visits, without_noise
+
+TARGETS = {"gaussian": Target(mu=0.5), "laplace": Target(epsilon=1.0, delta=0.0)}
+AGGREGATES = (
+    Aggregate("count", "a0", "count"),
+    Aggregate("sum", "a1", "sum", "xx", bounds=(-5.0, 30.0)),
+    Aggregate("sum", "a2", "free", "nx", kind="integer"),
+    Aggregate("avg", "a3", "mean", "xx", bounds=(-5.0, 30.0)),
+    Aggregate("variance", "a4", "spread", "nx", bounds=(0.0, 20.0), kind="integer"),
+    Aggregate("count_units", "a5", "units"),
+    Aggregate("count_distinct", "a6", "values", "nx"),
+)
+OPTIONS = {
+    "clip": Options(),
+    "sample": Options(max_groups=2, max_rows=3),
+    "groups": Options(max_groups=1),
+    "rows": Options(max_rows=2),
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("path", TARGETS)
+@pytest.mark.parametrize("keys", [(), (PUBLIC,)], ids=["all", "by city"])
+def test_a_unit_changes_every_vector_of_sums_by_no_more_than_the_noise_is_made_for(
+    keys: tuple, path: str, options: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_noise(monkeypatch, bound=9)  # 2^(9/4) = 4.76: many units exceed it
+    monkeypatch.setattr("discreet.query.measuring._Run.secret", 12345)
+    plan = private_plan(block(*AGGREGATES, keys=keys), TARGETS[path], OPTIONS[options])
+    assert plan.gaussian == (path == "gaussian")
+    order = 2 if plan.gaussian else 1
+    reached = 0.0
+    for seed in range(1):
+        table = visits(6, 200, seed)
+        with session_of(table) as session:
+            whole, limits = steps(session, plan)
+        for unit in range(6):
+            rest = table.filter(pc.fill_null(pc.not_equal(table["u"], unit), True))
+            with session_of(rest) as session:
+                fewer, _ = steps(session, plan)
+            for a, b, limit in zip(whole, fewer, limits, strict=True):
+                change = np.linalg.norm(a - b, ord=order)
+                assert change <= limit
+                reached = max(reached, change / limit)
+    assert reached > 0.99  # some unit changes as much as it may: the claim is not empty
+
+
+@pytest.mark.parametrize("path", TARGETS)
+def test_a_row_changes_no_more_where_every_row_is_a_unit(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_noise(monkeypatch, bound=9)
+    plan = private_plan(block(*AGGREGATES, keys=(PUBLIC,), row_level=True, rows_per_unit=1), TARGETS[path], Options())
+    table = visits(12, 25, 3)
+    with session_of(table) as session:
+        whole, limits = steps(session, plan)
+    for i in range(table.num_rows):
+        rest = pa.concat_tables([table.slice(0, i), table.slice(i + 1)])
+        with session_of(rest) as session:
+            fewer, _ = steps(session, plan)
+        for a, b, limit in zip(whole, fewer, limits, strict=True):
+            assert np.linalg.norm(a - b, ord=2 if plan.gaussian else 1) <= limit
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 2**20), threads=st.integers(1, 4))
+def test_order_of_rows_threads_and_pieces_change_nothing_before_the_noise(seed: int, threads: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        without_noise(patch, bound=9)
+        patch.setattr("discreet.query.measuring._Run.secret", 99)
+        plan = private_plan(block(*AGGREGATES, keys=(PUBLIC,)), Target(mu=0.5), Options(max_groups=2))
+        table = visits(40, 3000, 1)
+        shuffled = table.take(np.random.default_rng(seed).permutation(table.num_rows))
+        with session_of(table, threads=1) as session:
+            first, _ = steps(session, plan)
+        pieces = pa.Table.from_batches(shuffled.to_batches(max_chunksize=257))
+        with session_of(pieces, threads=threads) as session:
+            second, _ = steps(session, plan)
+    for a, b in zip(first, second, strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_sums_are_exact_where_nothing_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    from discreet.query.estimates import noisy_table
+    from discreet.query.measuring import measure
+
+    without_noise(monkeypatch)
+    aggregates = (
+        Aggregate("count", "a0", "count"),
+        Aggregate("sum", "a1", "sum", "nx", bounds=(-5.0, 50.0), kind="integer"),
+        Aggregate("avg", "a2", "mean", "nx", bounds=(-5.0, 50.0), kind="integer"),
+        Aggregate("stddev", "a3", "spread", "nx", bounds=(-5.0, 50.0), kind="integer"),
+        Aggregate("count_distinct", "a4", "values", "nx"),
+        Aggregate("count_units", "a5", "units"),
+    )
+    table = visits(30, 2000, 5)
+    with session_of(table) as session:
+        got = noisy_table(measure(session, private_plan(block(*aggregates, keys=(PUBLIC,)), Target(mu=1.0), Options())))
+        want = session.table(
+            "SELECT city AS k0, count(*) AS a0, CAST(sum(n) AS BIGINT) AS a1, avg(n) AS a2, stddev(n) AS a3, "
+            "count(DISTINCT n) AS a4, count(DISTINCT u) AS a5 FROM t WHERE u IS NOT NULL GROUP BY 1"
+        )
+    expected = {row["k0"]: row for row in want.to_pylist()}
+    assert got["k0"].to_pylist() == list(PUBLIC.values or ())
+    for row in got.to_pylist():
+        for name in ("a0", "a1", "a4", "a5"):
+            assert row[name] == expected[row["k0"]][name]
+        assert row["a2"] == pytest.approx(expected[row["k0"]]["a2"], rel=1e-6)
+        assert row["a3"] == pytest.approx(expected[row["k0"]]["a3"], rel=1e-6)
+
+
+def test_groups_with_few_units_are_not_shown_and_large_ones_are() -> None:
+    from discreet.query.measuring import measure
+
+    rows = 3000
+    table = pa.table(
+        {
+            "u": pa.array(np.arange(rows)),
+            "city": pa.array(["big"] * (rows - 2) + ["mine", "yours"]),
+            "x": pa.array(np.ones(rows)),
+            "n": pa.array(np.ones(rows, dtype=int)),
+        }
+    )
+    for target in (Target(epsilon=1.0, delta=1e-9), Target(epsilon=1.0, delta=1e-9)):
+        plan = private_plan(block(AGGREGATES[0], keys=(PRIVATE,)), target, Options())
+        with session_of(table) as session:
+            assert measure(session, plan).keys["k0"].to_pylist() == ["big"]
