@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.calling import call
+from cli.ledgers import written_ledger
 from cli_reference import PAGE, commands, help_of, page
 from engines.sources import database, parquet
 
@@ -46,6 +47,7 @@ def test_the_example_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     parquet(tmp_path / "visits.parquet")
     database(tmp_path / "shop.duckdb", "CREATE TABLE visits AS SELECT * FROM 'visits.parquet'")
+    written_ledger(tmp_path / "visits.ledger")
     result = call(*shlex.split(line)[1:])
     assert result.exit_code == 0, result.output
     assert result.stdout

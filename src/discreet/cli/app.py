@@ -13,6 +13,7 @@ from discreet.cli.audit import audit
 from discreet.cli.demo import demo
 from discreet.cli.door import Door
 from discreet.cli.init import EPILOG, init
+from discreet.cli.ledger import ledger
 
 __all__ = ["app", "main"]
 
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 app.add_typer(account, short_help="Read, solve for, compare and draw privacy costs.")
 app.add_typer(audit, short_help="Try to refute what a mechanism says about itself.")
+app.add_typer(ledger, short_help="Show, verify and export the ledger of a budget.")
 app.command(epilog=examples("discreet demo"))(demo)
 app.command(epilog=EPILOG)(init)
 

@@ -16,7 +16,7 @@ from discreet.accounting.balance import Balance
 from discreet.errors import InvalidArgument, LedgerCorrupt, LedgerError
 from discreet.ledger import schema
 from discreet.ledger.books import Books
-from discreet.ledger.chain import Chain, Head, digest
+from discreet.ledger.chain import FIRST, Chain, Head, canonical, digest
 from discreet.ledger.entry import Entry
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.names import names as checked_names
@@ -376,6 +376,22 @@ class Ledger:
             )
         with self._store.reading() as connection:
             return verify(connection, name=self._store.name, chain=self._chain, anchor=head)
+
+    def export(self) -> Iterator[str]:
+        """Every entry as a line of JSON, exactly as it was hashed: `cost` and `details` are JSON text.
+
+        The hash of a line is that of the line without its `hash`; `previous` is the hash of the line before.
+        """
+        previous, number = FIRST, 0
+        while True:
+            with self._store.reading() as connection:
+                query = select(_entries).where(_entries.c.number > number).order_by(_entries.c.number).limit(_PAGE)
+                rows = connection.execute(query).mappings().all()
+            for row in rows:
+                yield canonical({**row, "previous": previous})
+                previous, number = row["hash"], row["number"]
+            if len(rows) < _PAGE:
+                return
 
     def backup(self, path: Path | str) -> None:
         """Writes a consistent copy to a new file, while others go on spending.

@@ -86,8 +86,8 @@ class Report:
 def verify(connection: Connection, *, name: str, chain: Chain, anchor: Head | None) -> Report:
     """The report of a ledger that is what was written to it; raises `LedgerCorrupt` with all findings otherwise."""
     check = _Check(connection, name, chain)
-    check.database()
-    if not check.findings:  # a broken database is not worth reading further
+    if check.database():  # a broken one is not worth reading further
+        check.objects()
         check.entries(anchor)
         check.tables()
     if check.findings:
@@ -113,11 +113,15 @@ class _Check:
         self._closed: Counter[str] = Counter()
         self._answers: dict[int, str] = {}
 
-    def database(self) -> None:
-        """Is it a sound database with the tables and triggers of a ledger?"""
+    def database(self) -> bool:
+        """Is it a sound database?"""
         for row in self._connection.exec_driver_sql("PRAGMA integrity_check").all():
             if row[0] != "ok":
                 self.findings.append(f"SQLite finds: {row[0]}")
+        return not self.findings
+
+    def objects(self) -> None:
+        """Has it the tables, indexes and triggers of a ledger, and no others?"""
         stored = {tuple(row) for row in self._connection.exec_driver_sql(_OBJECTS)}
         wanted = _objects_of_a_ledger()
         self.findings += [f"the {row[0]} {row[1]} was removed or changed" for row in sorted(wanted - stored, key=str)]

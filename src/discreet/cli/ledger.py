@@ -1,0 +1,218 @@
+"""`discreet ledger`: what is left of budgets, what was spent, and whether the ledger is what was written to it."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.account import examples
+from discreet.cli.options import Json
+from discreet.cli.show import as_json, table
+
+if TYPE_CHECKING:
+    from discreet.ledger import Entry, Ledger, Standing
+
+__all__ = ["ledger"]
+
+_WIDEST = 60  # characters of a question that are shown
+
+ledger = typer.Typer(
+    name="ledger",
+    help="Show, verify and export the ledger of a budget; nothing here spends or changes anything.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    epilog=examples("discreet ledger show visits.ledger"),
+)
+
+File = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[FILE]", show_default=False, help="The ledger; by default the one *.ledger file in this directory."
+    ),
+]
+Key = Annotated[
+    str | None, typer.Option("--key", metavar="FILE", help="The file of the key, if the ledger was made with one.")
+]
+
+
+def show(
+    file: File = None,
+    *,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", metavar="NAME", help="This data set only; all by default.")
+    ] = None,
+    analyst: Annotated[
+        str | None, typer.Option("--analyst", metavar="NAME", help="This analyst's charges and budgets only.")
+    ] = None,
+    last: Annotated[
+        int, typer.Option("--last", metavar="COUNT", min=0, help="How many charges to list, the newest; 0 for all.")
+    ] = 20,
+    json: Json = False,
+) -> None:
+    """What is left of every budget, and the charges that were made.
+
+    A charge is reserved (paid for, and either running or cut off by a crash), released, or failed; all of them count as
+    spent.
+    """
+    books = _opened(file)
+    names = books.datasets() if dataset is None else (dataset,)
+    standings = [standing for name in names for standing in books.standings(name, analyst=analyst)]
+    charges = list(deque(books.entries(dataset, analyst=analyst, kind="reserve"), maxlen=last or None))
+    if json:
+        as_json(
+            {
+                "path": str(books.path),
+                "head": str(books.head),
+                "budgets": [_standing_fields(standing) for standing in standings],
+                "charges": [_charge_fields(entry) for entry in charges],
+            }
+        )
+        return
+    if standings:
+        header = ("data set", "whose", "budget", "remaining", "renewed")
+        table(header, [_standing_row(standing) for standing in standings])
+    else:
+        typer.echo("No data set has a budget in this ledger.")
+    if charges:
+        typer.echo("")
+        table(
+            ("entry", "time (UTC)", "data set", "analyst", "state", "cost", "what"), [_charge_row(e) for e in charges]
+        )
+
+
+def verify(
+    file: File = None,
+    *,
+    anchor: Annotated[
+        str | None,
+        typer.Option(
+            "--anchor", metavar="HEAD", help="A head noted earlier: finds entries cut off or rewritten since."
+        ),
+    ] = None,
+    key: Key = None,
+    json: Json = False,
+) -> None:
+    """Check every entry, answer and total against the hash chain; exit code 1 if anything was changed.
+
+    Prints the head. Note it elsewhere and pass it as --anchor the next time: without an anchor, entries cut off at the
+    end, and a chain written anew from the start, can't be told.
+    """
+    report = _opened(file, key=key).verify(anchor=anchor)
+    if json:
+        as_json(report.to_dict())
+    else:
+        typer.echo(str(report))
+
+
+def export(
+    file: File = None,
+    *,
+    output: Annotated[
+        str | None, typer.Option("--output", metavar="FILE", help="Write to this new file, not to standard output.")
+    ] = None,
+) -> None:
+    """Every entry of the chain, as JSON lines, exactly as it was hashed.
+
+    The hash of a line is SHA-256 of the line without its "hash", with sorted keys and no spaces.
+    """
+    books = _opened(file)
+    if output is None:
+        for line in books.export():
+            print(line)
+        return
+    with Path(output).open("x", encoding="utf-8") as target:
+        count = 0
+        for line in books.export():
+            target.write(f"{line}\n")
+            count += 1
+    typer.echo(f"{count} entries written to {output}")
+
+
+def _opened(file: str | None, *, key: str | None = None) -> Ledger:
+    from discreet.ledger import Ledger
+
+    if file is None:
+        found = sorted(Path().glob("*.ledger"))
+        if len(found) != 1:
+            what = f"found {', '.join(map(str, found))}" if found else "there is no *.ledger file in this directory"
+            raise typer.BadParameter(f"say which ledger: {what}", param_hint="FILE")
+        file = str(found[0])
+    return Ledger.open(file, key=key, read_only=True)
+
+
+def _standing_fields(standing: Standing) -> dict[str, Any]:
+    return {
+        "dataset": standing.dataset,
+        "holder": standing.holder,
+        "name": standing.name,
+        "budget": standing.budget.to_dict(),
+        "unit": standing.unit,
+        "remaining": standing.remaining,
+        "remaining_delta": standing.remaining_delta,
+        "period_s": None if standing.period is None else standing.period.total_seconds(),
+        "renewed": None if standing.renewed is None else standing.renewed.isoformat(),
+    }
+
+
+def _standing_row(standing: Standing) -> tuple[str, ...]:
+    whose = "data set" if standing.holder == "dataset" else f"{standing.holder} {standing.name}"
+    budget = f"{standing.budget!r}".removeprefix("Budget(").removesuffix(")")
+    each = "" if standing.period is None else f" each {standing.period}"
+    renewed = "never" if standing.renewed is None else f"{standing.renewed:%Y-%m-%d %H:%M}"
+    return standing.dataset, whose, budget + each, f"{standing.unit} {standing.remaining:.6g}", renewed
+
+
+def _charge_fields(entry: Entry) -> dict[str, Any]:
+    return {
+        "entry": entry.id,
+        "at": entry.at.isoformat(),
+        "dataset": entry.dataset,
+        "analyst": entry.analyst,
+        "state": entry.state,
+        "what": entry.what,
+        "fingerprint": entry.fingerprint,
+        "cost": None if entry.cost is None else entry.cost.to_dict(),
+        "hash": entry.hash,
+    }
+
+
+def _charge_row(entry: Entry) -> tuple[str, ...]:
+    cost = f"{entry.cost!r}".removeprefix("Cost(").removesuffix(")")
+    words = " ".join((entry.what or "").split())
+    shown = "".join(character if character.isprintable() else "?" for character in words)
+    return (
+        str(entry.id),
+        f"{entry.at:%Y-%m-%d %H:%M:%S}",
+        str(entry.dataset),
+        str(entry.analyst),
+        str(entry.state),
+        _shortened(cost),
+        _shortened(shown),
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+
+
+ledger.command(
+    epilog=examples(
+        "discreet ledger show visits.ledger",
+        "discreet ledger show visits.ledger --dataset visits --analyst ada --last 5",
+        "discreet ledger show visits.ledger --json",
+    ),
+    short_help="What is left, and what was spent.",
+)(show)
+ledger.command(
+    epilog=examples("discreet ledger verify visits.ledger", "discreet ledger verify visits.ledger --json"),
+    short_help="Find any edit, deletion or reordering.",
+)(verify)
+ledger.command(
+    epilog=examples(
+        "discreet ledger export visits.ledger", "discreet ledger export visits.ledger --output visits.jsonl"
+    ),
+    short_help="All entries as JSON lines.",
+)(export)
