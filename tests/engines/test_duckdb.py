@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import subprocess
 import sys
@@ -340,6 +341,92 @@ def test_pandas_columns_of_unusual_types_can_be_read(engine: DuckDBEngine) -> No
     assert (kinds["flag"], kinds["small"], kinds["5"]) == ("BOOLEAN", "UTINYINT", "DOUBLE")
     assert kinds["complex"] == "VARCHAR"
     assert engine.table(f'SELECT COUNT("5") AS n, COUNT("when") AS w FROM {relation}').to_pylist() == [{"n": 1, "w": 1}]
+
+
+# Dates and times
+
+
+def raw(kind: pa.DataType, value: int) -> pa.Table:
+    """A table of one value with exactly these bits, and one that is in order."""
+    width = np.int64 if kind.bit_width == 64 else np.int32
+    array = pa.Array.from_buffers(kind, 2, [None, pa.py_buffer(np.array([value, 1], dtype=width))])
+    return pa.table({"c": array})
+
+
+EXTREMES = [2**62, -(2**62), 2**63 - 1, -(2**63), -(2**63) + 1]
+KINDS = [
+    *(pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC")),
+    pa.duration("s"),
+    pa.duration("us"),
+]
+QUESTIONS = [
+    "SELECT COUNT(*) AS n, COUNT(c) AS c FROM {0}",
+    "SELECT c, COUNT(*) AS n FROM {0} GROUP BY c",
+    "SELECT MIN(c) AS low, MAX(c) AS high FROM {0}",
+    "SELECT CAST(c AS VARCHAR) AS c FROM {0}",
+    "SELECT COUNT(*) AS n FROM {0} WHERE c IS NOT NULL",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_no_timestamp_in_memory_can_stop_a_question(kind: pa.DataType) -> None:
+    for value in EXTREMES:
+        for source in (raw(kind, value), pads.dataset(raw(kind, value))):
+            with DuckDBEngine(threads=1) as engine:
+                relation = engine.register("t", source)
+                for question in QUESTIONS:
+                    assert engine.numpy(question.format(relation))
+                assert engine.numpy(QUESTIONS[0].format(relation))["n"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ms")], ids=str
+)
+def test_no_timestamp_in_a_file_can_stop_a_question(tmp_path: Path, kind: pa.DataType) -> None:
+    for value in EXTREMES:
+        path = parquet(tmp_path / "a.parquet", raw(kind, value))
+        with DuckDBEngine(threads=1) as engine:
+            if kind == pa.timestamp("ms") and abs(value) != 2**63 - 1:  # DuckDB cannot scan it: the owner is told
+                with pytest.raises(SourceError, match="the column 'c' that cannot be converted"):
+                    engine.register("t", path)
+                continue
+            relation = engine.register("t", path)
+            for question in QUESTIONS:
+                assert engine.numpy(question.format(relation))
+
+
+def test_dates_outside_of_the_calendar_are_null(engine: DuckDBEngine, tmp_path: Path) -> None:
+    path = database(
+        tmp_path / "a.db",
+        "CREATE TABLE t (d DATE, t TIMESTAMP, z TIMESTAMPTZ, s VARCHAR)",
+        "INSERT INTO t VALUES ('infinity', '-infinity', 'infinity', '5881580-07-10'), "
+        "('10000-01-01', '10000-01-01', '10000-01-02 00:00:00+00', '0044-03-15 (BC)'), "
+        "('9999-12-31', '0001-01-01', '2024-01-01 00:00:00+00', '2024-01-01'), (NULL, NULL, NULL, NULL)",
+    )
+    relation = engine.register("t", path, table="t", types={"s": "DATE"})
+    assert [kind for _, kind in engine.schema(relation)] == ["DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "DATE"]
+    found = engine.table(
+        f"SELECT COUNT(*) AS n, COUNT(d) AS d, COUNT(t) AS t, COUNT(z) AS z, COUNT(s) AS s FROM {relation}"
+    )
+    assert found.to_pylist() == [{"n": 4, "d": 1, "t": 1, "z": 1, "s": 1}]
+    assert engine.numpy(f"SELECT MAX(d) AS d FROM {relation}")["d"].tolist() == [dt.date(9999, 12, 31)]
+
+
+def test_a_file_with_a_time_that_no_clock_shows_is_refused_unless_it_is_left_out(
+    engine: DuckDBEngine, tmp_path: Path
+) -> None:
+    path = parquet(tmp_path / "a.parquet", raw(pa.time32("ms"), 2**31 - 1).append_column("u", pa.array([1, 2])))
+    with pytest.raises(SourceError, match="the column 'c' that cannot be converted") as caught:
+        engine.register("t", path)
+    assert "2147483647" not in str(caught.value)
+    assert rows(engine, engine.register("t", path, leave_out=["C"])) == [(1,), (2,)]
+
+
+def test_an_arrow_table_with_bytes_that_are_no_text_is_refused(engine: DuckDBEngine) -> None:
+    ends = pa.py_buffer(np.array([0, 2], dtype=np.int32))
+    table = pa.table({"c": pa.Array.from_buffers(pa.string(), 1, [None, ends, pa.py_buffer(b"\xff\xfe")])})
+    with pytest.raises(SourceError, match="bytes that its types do not allow"):
+        engine.register("t", table)
 
 
 # CSV

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import count
 from discreet.engines.arrow import array_of
+from discreet.engines.calendar import calm
 from discreet.engines.failures import guarded
 from discreet.engines.files import csv_rows, distinct_names, files_of, parquet_rows
 from discreet.engines.frames import frame_of
@@ -38,6 +39,7 @@ _CONFIGURATION = {
     "allow_persistent_secrets": False,
     "python_enable_replacements": False,
 }
+_FULL = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE", "DATETIME": "TIMESTAMP"}
 _ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 
 
@@ -66,7 +68,7 @@ class DuckDBSession:
         table = self.table(sql)
         if len(set(table.column_names)) < table.num_columns:
             raise InvalidArgument("sql", sql, "give every column of the result a name of its own")
-        return {name: array_of(column) for name, column in zip(table.column_names, table.columns, strict=True)}
+        return guarded(lambda: {name: array_of(table.column(name)) for name in table.column_names})
 
     def insert(self, name: str, rows: pa.Table) -> None:
         """Make a temporary table of this name from Arrow rows, in place of an earlier one."""
@@ -138,8 +140,9 @@ class DuckDBEngine:
         `source` is the path of Parquet or CSV files (also a pattern, or a directory of Parquet files), that of a DuckDB
         database together with a `table` of it, or an Arrow table, data set or reader, a pandas or a Polars frame.
         `types` gives columns other types than they are stored with: values that do not convert become NULL. The columns
-        in `leave_out` are no part of the relation. No row is read, except for the first thousand of a CSV file that has
-        columns whose type is not given.
+        in `leave_out` are no part of the relation. Dates outside of the years 1 to 9999 become NULL. No row
+        is read, except for the first thousand of a CSV file that has columns whose type is not given, and for Parquet
+        columns that hold timestamps in milliseconds or times of day.
         """
         wanted = {column.lower(): plain_type(f"type of {column}", kind) for column, kind in (types or {}).items()}
         view = quoted(name)
@@ -152,7 +155,8 @@ class DuckDBEngine:
             if frame is not None:
                 relation = self._register_frame(name, frame, wanted=wanted, leave_out=leave_out)
             elif isinstance(source, str | os.PathLike):
-                rows, wanted = self._rows_of_files(source, table=table, wanted=wanted)
+                left = {column.lower() for column in leave_out}
+                rows, wanted = self._rows_of_files(source, table=table, wanted=wanted, leave_out=left)
                 projection = self._projection(name, rows, wanted=wanted, leave_out=leave_out)
                 self._run(f"CREATE VIEW main.{view} AS SELECT {projection} FROM {rows}")
                 relation = f"main.{view}"
@@ -238,7 +242,7 @@ class DuckDBEngine:
         return f"temp.main.{quoted(name)}"
 
     def _rows_of_files(
-        self, source: str | os.PathLike[str], *, table: str | None, wanted: dict[str, str]
+        self, source: str | os.PathLike[str], *, table: str | None, wanted: dict[str, str], leave_out: Collection[str]
     ) -> tuple[str, dict[str, str]]:
         """SQL of a scan, and the types to cast to."""
         files = files_of(source)
@@ -254,7 +258,7 @@ class DuckDBEngine:
             self._allowed.extend(files.paths)
             if files.kind == "csv":
                 return csv_rows(files.paths, types=wanted, run=self._run)
-            return parquet_rows(files.paths, self._run), wanted
+            return parquet_rows(files.paths, leave_out=leave_out, run=self._run), wanted
         except EngineError:
             reason = f"cannot be read as {files.kind.capitalize() if files.kind != 'csv' else 'CSV'}"
         raise SourceError(os.fspath(source), reason, "See that the file is whole and that this user may read it.")
@@ -307,7 +311,7 @@ class DuckDBEngine:
         """The columns of the relation: as stored, or cast where another type is wanted.
 
         The labels of an ENUM are values (those of a categorical column are taken from its rows), so such columns are
-        texts here.
+        texts here. Dates that no calendar has are NULL.
         """
         columns = [(row[0], row[1]) for row in self._run(f"DESCRIBE SELECT * FROM {rows}")]
         known = {column.lower() for column, _ in columns}
@@ -322,9 +326,11 @@ class DuckDBEngine:
         for column, kind in columns:
             if column.lower() in left:
                 continue
-            target = wanted.get(column.lower(), _ENUM.sub("VARCHAR", kind))
-            same = target == kind
-            parts.append(quoted(column) if same else f"TRY_CAST({quoted(column)} AS {target}) AS {quoted(column)}")
+            value, stored = calm(quoted(column), kind)
+            target = wanted.get(column.lower(), _ENUM.sub("VARCHAR", stored))
+            if target != stored:
+                value, _ = calm(f"TRY_CAST({value} AS {target})", _FULL.get(target, target))
+            parts.append(value if value == quoted(column) else f"{value} AS {quoted(column)}")
         return ", ".join(parts)
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.names import literal, quoted
-from discreet.errors import SourceError
+from discreet.errors import EngineError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
 __all__ = ["Files", "csv_header", "csv_rows", "distinct_names", "files_of", "parquet_rows"]
 
@@ -94,7 +94,9 @@ def _nearby(path: Path) -> str:
     return f" (did you mean '{close[0]}'?)" if close else ""
 
 
-def parquet_rows(paths: Sequence[str], run: Callable[[str], list[tuple[Any, ...]]]) -> str:
+def parquet_rows(
+    paths: Sequence[str], *, leave_out: Collection[str], run: Callable[[str], list[tuple[Any, ...]]]
+) -> str:
     """SQL that scans the files; files whose columns differ are refused.
 
     DuckDB would cast the values of the later files to the types of the first, and fail where one does not fit.
@@ -118,7 +120,38 @@ def parquet_rows(paths: Sequence[str], run: Callable[[str], list[tuple[Any, ...]
                     file, f"has other columns or types than {Path(paths[0]).name}", "Write all files with one schema."
                 )
     distinct_names(paths[0], _top_level(schemas[paths[0]]))
-    return f"read_parquet({listed})"
+    rows = f"read_parquet({listed})"
+    for column in _converted(schemas[paths[0]]):
+        if column.lower() not in leave_out:
+            _look_through(paths[0], column, rows, run=run)
+    return rows
+
+
+def _converted(schema: list[tuple[Any, ...]]) -> list[str]:
+    """Columns that DuckDB converts while it scans: timestamps in milliseconds or in the old format, times of day."""
+    top = set(_top_level(schema))
+    return [
+        name
+        for name, physical, converted, logical, _ in schema[1:]
+        if name in top
+        and (
+            physical == "INT96"
+            or converted in ("TIMESTAMP_MILLIS", "TIME_MILLIS", "TIME_MICROS")
+            or any(mark in str(logical) for mark in ("MILLIS=MilliSeconds", "TimeType"))
+        )
+    ]
+
+
+def _look_through(path: str, column: str, rows: str, *, run: Callable[[str], list[tuple[Any, ...]]]) -> None:
+    """Refuse a file where such a value does not fit: a question would meet the error otherwise."""
+    try:
+        run(f"SELECT MIN({quoted(column)}) IS NULL FROM {rows}")
+    except EngineError:
+        pass
+    else:
+        return
+    why = f"has a date or time in the column '{column}' that cannot be converted"
+    raise SourceError(path, why, "Write the column in microseconds, or hide it.")
 
 
 def _top_level(schema: list[tuple[Any, ...]]) -> list[str]:

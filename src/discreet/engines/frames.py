@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from discreet.errors import SourceError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -19,6 +21,15 @@ def frame_of(source: object) -> Any:
     A reader of batches and a lazy frame are read here, once: the first cannot be read twice, and the second would be
     computed anew at every question. The index of a pandas frame is left out.
     """
+    found = _recognised(source)
+    if found is None:
+        return None
+    if not hasattr(found, "column") and any(_needs_care(field.type) for field in found.schema):
+        found = found.to_table()  # a data set is scanned as it is, and this one could stop the scan
+    return _checked(found) if hasattr(found, "column") else found
+
+
+def _recognised(source: object) -> Any:
     polars = sys.modules.get("polars")
     if polars is not None:
         if isinstance(source, polars.LazyFrame):
@@ -29,6 +40,45 @@ def frame_of(source: object) -> Any:
     if pandas is not None and isinstance(source, pandas.DataFrame):
         return _from_pandas(source)
     return _from_arrow(source)
+
+
+def _needs_care(kind: pa.DataType) -> bool:
+    """Whether DuckDB multiplies the values while it scans them, and fails where one does not fit 64 bits."""
+    import pyarrow as pa
+
+    return ((pa.types.is_timestamp(kind) and kind.tz is not None) or pa.types.is_duration(kind)) and kind.unit in (
+        "s",
+        "ms",
+    )
+
+
+def _checked(table: pa.Table) -> pa.Table:
+    """The table, whose texts are known to be UTF-8, with times in microseconds where DuckDB would convert them."""
+    import pyarrow as pa
+
+    for position, field in enumerate(table.schema):
+        if _needs_care(field.type):
+            table = table.set_column(position, field.name, _microseconds(table.column(position)))
+    try:
+        table.validate(full=True)
+    except pa.ArrowInvalid:
+        pass
+    else:
+        return table
+    raise SourceError("the Arrow table", "has bytes that its types do not allow", "See table.validate(full=True).")
+
+
+def _microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Seconds or milliseconds as microseconds; NULL where they do not fit."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    factor = {"s": 10**6, "ms": 10**3}[column.type.unit]
+    limit = (1 << 63) // factor - 1
+    numbers = column.cast(pa.int64())
+    fits = pc.and_(pc.greater_equal(numbers, -limit), pc.less_equal(numbers, limit))
+    scaled = pc.multiply(pc.if_else(fits, numbers, pa.scalar(None, pa.int64())), factor)
+    return scaled.cast(pa.duration("us") if pa.types.is_duration(column.type) else pa.timestamp("us", column.type.tz))
 
 
 def _from_arrow(source: object) -> Any:

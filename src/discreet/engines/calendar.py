@@ -1,0 +1,39 @@
+"""Dates and times that every later step can handle: what no calendar has becomes NULL where it is read.
+
+DuckDB stores dates up to the year 5 881 580, timestamps that are infinite, and whatever 64 bits an Arrow or Parquet
+file holds. Some of its own functions then fail, or end the whole database with an internal error, and Python has no
+such dates: one row could stop a question. So relations have the years 1 to 9999, and timestamps in microseconds.
+"""
+
+from __future__ import annotations
+
+__all__ = ["calm"]
+
+_YEARS = ("0001-01-01", "9999-12-31")
+_MOMENTS = ("0001-01-01 00:00:00", "9999-12-31 23:59:59")
+_LIMITS = {
+    "DATE": _YEARS,
+    "TIMESTAMP": _MOMENTS,
+    "TIMESTAMP_S": _MOMENTS,
+    "TIMESTAMP_MS": _MOMENTS,
+    "TIMESTAMP_NS": ("1678-01-01 00:00:00", "2261-12-31 23:59:59"),
+    "TIMESTAMP WITH TIME ZONE": ("0001-01-01 00:00:00+00", "9999-12-31 23:59:59+00"),
+    "TIME": ("00:00:00", "23:59:59.999999"),
+}
+_MICROSECONDS = {"TIMESTAMP_S": "TIMESTAMP", "TIMESTAMP_MS": "TIMESTAMP", "TIMESTAMP_NS": "TIMESTAMP"}
+
+
+def calm(sql: str, kind: str) -> tuple[str, str]:
+    """SQL of the same values and its type, with NULL in place of dates and times that no calendar or clock has.
+
+    >>> calm("d", "DATE")
+    ("CASE WHEN d BETWEEN CAST('0001-01-01' AS DATE) AND CAST('9999-12-31' AS DATE) THEN d END", 'DATE')
+    >>> calm("n", "BIGINT")
+    ('n', 'BIGINT')
+    """
+    if kind not in _LIMITS:
+        return sql, kind
+    low, high = (f"CAST('{limit}' AS {kind})" for limit in _LIMITS[kind])
+    target = _MICROSECONDS.get(kind, kind)
+    value = sql if target == kind else f"TRY_CAST({sql} AS {target})"
+    return f"CASE WHEN {sql} BETWEEN {low} AND {high} THEN {value} END", target
