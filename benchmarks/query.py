@@ -6,8 +6,8 @@
 Every contestant answers every question in a process of its own: wall seconds of one answer (median), process start to
 the first answer, peak memory, and the error: the median over groups of |answer - truth| / |truth|, median of the runs.
 Prints a line for each, then one table of times, one of errors and one of memory, with the ratios that matter, and
-writes benchmarks/results/query.json. The tables and the peers' environments are made once (querying/data.py,
-querying/peers/environments.py).
+writes benchmarks/results/query.json, where the results of several runs come together. The tables of visits and the
+peers' environments are made once (querying/data.py, querying/peers/environments.py).
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--only", default="abcdefgh", help="the letters of the questions to ask")
     parser.add_argument("--ours-only", action="store_true", help="leave the peers out")
     parser.add_argument("--peers", nargs="*", default=[p.name for p in PEERS], help="the peers to ask")
-    parser.add_argument("--contestants", nargs="*", default=list(OWN), help=f"those of the package: {', '.join(OWN)}")
+    parser.add_argument("--own", nargs="*", default=list(OWN), help=f"those of the package: {', '.join(OWN)}")
     parser.add_argument("--quick", action="store_true", help="one run and repeat, no peers")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--runs", type=int, default=9, help="answers over which the error is taken")
@@ -127,6 +127,7 @@ def main() -> None:
         arguments.repeats = arguments.runs = arguments.peer_runs = 1
     peers = [p for p in PEERS if p.name in arguments.peers and not (arguments.ours_only or arguments.quick)]
     questions = [q for q in QUESTIONS if q.name in arguments.only]
+    arguments.own = [name for name in OWN if name in arguments.own]
 
     if arguments.tune:
         peer = next(p for p in PEERS if p.name == arguments.tune)
@@ -143,7 +144,7 @@ def main() -> None:
         for question in questions:
             true = truth(question, visits_path(rows), users_path())
             print(f"-- {question.name}: {question.described}", flush=True)
-            for name in [*arguments.contestants, *(p.name for p in peers)]:
+            for name in [*arguments.own, *(p.name for p in peers)]:
                 if name in OWN:
                     told = job(question, rows=rows, repeats=arguments.repeats, runs=arguments.runs)
                     report = own(name, told, timeout_s=arguments.timeout)
@@ -153,14 +154,29 @@ def main() -> None:
                     settings = TUNED[name][question.name]
                     report = flat(asked_peer(peer, told, [settings], arguments.timeout))
                 report = judged(question, true, report)
-                reports.append({"rows": rows, "question": question.name, "contestant": name, **report})
+                what = {"rows": rows, "question": question.name, "contestant": name, **_when()}
+                reports.append({**what, **report})
                 print(line(str(rows), question.name, name, report), flush=True)
-    for rows in arguments.rows:
-        print(summary([r for r in reports if r["rows"] == rows], rows))
+                stored(reports)
+    kept = stored(reports)
+    for rows in sorted({r["rows"] for r in kept}):
+        print(summary([r for r in kept if r["rows"] == rows], rows))
+    print(f"written to {RESULT.relative_to(HERE.parent)}, beside what was measured before")
 
+
+def stored(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Write the reports over older ones on the same question; gives all that are kept, in the order of the tables."""
+    older = json.loads(RESULT.read_text())["rows"] if RESULT.exists() else []
+    kept = {(r["rows"], r["question"], r["contestant"]): r for r in [*older, *reports]}
+    order = [*OWN, *(p.name for p in PEERS)]
+    ordered = sorted(kept.values(), key=lambda r: (r["rows"], r["question"], order.index(r["contestant"])))
     RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps({"made": _made(), "rows": reports}, indent=1) + "\n")
-    print(f"written to {RESULT.relative_to(HERE.parent)}")
+    RESULT.write_text(json.dumps({"made": _made(), "rows": ordered}, indent=1) + "\n")
+    return ordered
+
+
+def _when() -> dict[str, Any]:
+    return {"at": datetime.now(UTC).isoformat(timespec="seconds"), "load": os.getloadavg()[0]}
 
 
 def _made() -> dict[str, object]:
@@ -171,10 +187,9 @@ def _made() -> dict[str, object]:
         except PackageNotFoundError:
             versions[distribution] = None
     return {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        **_when(),
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "load": os.getloadavg()[0],
         "versions": versions,
     }
 

@@ -29,7 +29,7 @@ name = "visits"
 ledger = "ledger.db"
 
 [budget]
-epsilon = 1000000.0
+epsilon = 500.0
 delta = 0.5
 
 [tables.visits]

@@ -32,6 +32,7 @@ def summary(reports: list[dict[str, Any]], rows: int) -> str:
     names = list(dict.fromkeys(r["contestant"] for r in reports))
     questions = list(dict.fromkeys(r["question"] for r in reports))
     found = {(r["question"], r["contestant"]): r for r in reports}
+    names = [n for n in names if any("median_s" in found.get((q, n), {}) for q in questions)]
     parts = []
     for title, shown in (("time", _time), ("median relative error", errors), ("peak memory", _memory)):
         parts.append(f"\n{rows:,} rows: {title}\n")
