@@ -41,10 +41,16 @@ def reported(command: list[str], job: dict[str, Any], *, timeout_s: float) -> di
             child.communicate()
             return {"failure": f"> {timeout_s:g} s", "peak_mb": peak[0]}
         if child.returncode or not answered.exists():
-            last = errors.strip().splitlines()[-1:] or [""]
-            return {"failure": f"{last[0][:200] or f'exit {child.returncode}'}", "stderr": errors[-4000:]}
+            return {"failure": _exception(errors) or f"exit {child.returncode}", "stderr": errors[-4000:]}
         report: dict[str, Any] = json.loads(answered.read_text())
         return {**report, "peak_mb": max(peak[0], report.get("peak_mb", 0.0))}
+
+
+def _exception(errors: str) -> str:
+    """The line of a traceback that names the exception: the first that is not indented after its start."""
+    traceback = errors.rpartition("Traceback (most recent call last):")[2]
+    named = [text for text in traceback.splitlines() if text and not text[0].isspace()]
+    return named[0][:200] if named else ""
 
 
 def own(contestant: str, job: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:

@@ -72,6 +72,8 @@ def prepare(job: Job) -> Any:
             bounds |= {"min_value": settings.get("lowest", 0.0), "max_value": settings["clamp"]}
         if "clamp_sum" in settings:
             bounds |= {"min_sum_per_partition": 0.0, "max_sum_per_partition": settings["clamp_sum"]}
+        if settings.get("selection") == "gaussian":
+            bounds["partition_selection_strategy"] = pdp.PartitionSelectionStrategy.GAUSSIAN_THRESHOLDING
         parameters = pdp.AggregateParams(metrics=metrics, noise_kind=NOISES[settings["noise"]], **bounds)
         extractors = pdp.DataExtractors(
             privacy_id_extractor=lambda row: row[0],
