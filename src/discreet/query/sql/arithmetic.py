@@ -55,21 +55,20 @@ def divided(left: Value, right: Value) -> Value:
     return derived(f"({left.double} / {divisor})", DOUBLE, (left, right), bounds=bounds, values=values)
 
 
-def whole_divided(left: Value, right: Value) -> Value:
-    """left // right, cut off towards zero for integers; NULL where right is 0."""
+def whole_divided(left: Value, right: Value) -> Value | None:
+    """left // right of integers, cut off towards zero; NULL where right is 0; None if they are not integers."""
+    if left.kind != "integer" or right.kind != "integer":
+        return None
     low, high = right.bounds
     bounds = EVERYWHERE if low <= 0 <= high else _interval("*", left.bounds, (1 / high, 1 / low))
-    if left.kind == right.kind == "integer":
-        bounds = (_trunc(bounds[0]), _trunc(bounds[1]))
-        # The one overflow is the smallest integer divided by -1; a wider type has room for it.
-        most = max(abs(left.limits[0]), abs(left.limits[1]))
-        type_ = _fitting((-most, most), left.limits, right.limits)
-        if type_ != DOUBLE:
-            sql = f"({_wide(left, type_, right)} // NULLIF({_wide(right, type_, left)}, 0))"
-            return derived(sql, type_, (left, right), bounds=bounds, limits=(-most, most), values=_listed(bounds, int))
-    bounds = (_floor(bounds[0]), _floor(bounds[1]))
-    sql = f"FLOOR({left.double} / NULLIF({right.double}, 0))"
-    return derived(sql, DOUBLE, (left, right), bounds=bounds, values=_listed(bounds, float))
+    bounds = (_trunc(bounds[0]), _trunc(bounds[1]))
+    # The one overflow is the smallest integer divided by -1; a wider type has room for it.
+    most = max(abs(left.limits[0]), abs(left.limits[1]))
+    type_ = _fitting((-most, most), left.limits, right.limits)
+    if type_ == DOUBLE:
+        return derived(f"TRUNC({left.double} / NULLIF({right.double}, 0))", DOUBLE, (left, right), bounds=bounds)
+    sql = f"({_wide(left, type_, right)} // NULLIF({_wide(right, type_, left)}, 0))"
+    return derived(sql, type_, (left, right), bounds=bounds, limits=(-most, most), values=_listed(bounds, int))
 
 
 def remainder(left: Value, right: Value) -> Value:

@@ -354,7 +354,7 @@ def _last_day(at: Expressions, node: exp.LastDay) -> Value:
 
 
 def _as_date(at: Expressions, node: exp.Func) -> Value:
-    if len([argument for argument in node.args.values() if argument is not None]) != 1:
+    if node.this is None or any(argument for name, argument in node.args.items() if name != "this"):
         raise at.unknown(node)
     cast = exp.Cast(this=node.this.copy(), to=exp.DataType.build("DATE"))
     cast.parent = node.parent

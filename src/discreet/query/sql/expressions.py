@@ -45,7 +45,7 @@ class Expressions:
 
     `resolve` finds columns; `intercept` may give the value of a node before anything else looks at it (that is how keys
     and aggregates are recognised above a GROUP BY); `subquery` gives the value of a scalar subquery, or the SQL of a
-    list for IN.
+    list for IN; `windows` allows window functions.
     """
 
     def __init__(
@@ -55,8 +55,10 @@ class Expressions:
         *,
         intercept: Callable[[exp.Expr], Value | None] | None = None,
         subquery: Callable[[exp.Expr], Value] | None = None,
+        windows: bool = False,
     ) -> None:
         self.source, self.resolve, self.intercept, self.subquery = source, resolve, intercept, subquery
+        self.windows = windows
 
     def value(self, node: exp.Expr) -> Value:
         """The value of any allowed expression."""
@@ -220,7 +222,7 @@ def _refused(node: exp.Expr) -> tuple[str, str]:
         return _unknown_function(str(node.this))
     if isinstance(node, exp.Window):
         return (
-            "window functions over rows of people are not supported",
+            "window functions over rows of people, or in conditions, are not supported",
             "aggregate per person in a subquery (GROUP BY the unit column), then over people",
         )
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
@@ -231,8 +233,8 @@ def _refused(node: exp.Expr) -> tuple[str, str]:
         return "* cannot stand here", "name the columns"
     if isinstance(node, exp.AggFunc):
         return (
-            f"{node.sql_name()} is not supported",
-            "use COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN or QUANTILE_CONT",
+            f"the aggregate {node.sql_name()} cannot stand here",
+            "aggregates stand in SELECT, HAVING and ORDER BY: COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, ...",
         )
     if isinstance(node, exp.Func):
         return _unknown_function(node.sql_name())

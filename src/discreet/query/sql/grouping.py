@@ -49,10 +49,12 @@ class Grouping:
         self.conditions: list[str] = []
         self.per_unit = False
         self.outer = _Outer(self, names)
+        self.outer.windows = True  # no keys: one row that is released or public
 
     def add_keys(self, keys: list[tuple[exp.Expr, Value]]) -> None:
         """The columns of GROUP BY."""
         self.per_unit = self.relation.level == "unit" and any(value.is_unit for _, value in keys)
+        self.outer.windows = not self.per_unit
         for node, value in keys:
             if value.sql in self.keys or value.constant:
                 continue
@@ -77,6 +79,9 @@ class Grouping:
         fields = []
         for name, node, value in shown:
             if value is not None:  # a column of *
+                if value.constant:
+                    fields.append(Field(name, "", value))
+                    continue
                 if value.sql not in self.keys:
                     raise self._not_a_key(name, None)
                 fields.append(Field(name, "", self.keys[value.sql][2]))
@@ -88,7 +93,9 @@ class Grouping:
     def having(self, node: exp.Expr | None) -> None:
         """HAVING, as a condition on the answer."""
         if node is not None:
+            self.outer.windows = False
             self.conditions.append(self.outer.truth(node.this).sql)
+            self.outer.windows = not self.per_unit
 
     def of(self, node: exp.Expr) -> Value | None:
         """The key or the aggregate that a node is, or None if it is made of such."""

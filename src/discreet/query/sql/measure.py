@@ -77,7 +77,7 @@ def _distinct(rows: Rows, node: exp.Expr, condition: str | None, call: Call) -> 
             test = rows.truth(branch.this).sql
             return Argument("count_units", _if(f"{condition} AND {test}" if condition else test, ONE), "integer")
     del call
-    return Argument("count_distinct", _if(condition, value.sql), value.kind)
+    return Argument("count_distinct", _if(condition, value.sql), "integer")
 
 
 def number_sql(rows: Rows, value: Value, call: Call, relation: Relation) -> tuple[str, str]:

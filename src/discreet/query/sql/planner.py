@@ -220,7 +220,7 @@ class Planner:
         )
         names = self.with_names(node, names)
         relation = from_clause(self, node, names)
-        if relation.tail:
+        if relation.tail or any(one.value.window for one in relation.fields):
             relation = settled(relation, self.mark())
         shown = self._shown(node, relation)
         aliases = {one.name.lower(): one.node for one in shown if one.node is not None and one.name}
@@ -237,7 +237,7 @@ class Planner:
                 condition.sql,
                 Step(words, "keeps or drops each row by itself" if relation.private else "", (relation.step,)),
             )
-            rows = self.rows(relation, names, aliases, intercept=self._no_aggregates)
+        rows = self.rows(relation, names, aliases, intercept=self._no_aggregates, windows=not relation.private)
         group, having, order = (node.args.get(part) for part in ("group", "having", "order"))
         distinct = node.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
@@ -249,6 +249,7 @@ class Planner:
         aggregated = aggregated or any(one.node is not None and has_aggregate(one.node) for one in shown)
         aggregated = aggregated or (order is not None and has_aggregate(order))
         if aggregated:
+            rows.windows = False  # keys and arguments are computed before the windows of the answer
             grouping = Grouping(self, relation, rows, aliases, names)
             grouping.add_keys(self._keys(group, shown, rows))
             fields = grouping.fields([(one.name, one.node, one.value) for one in self._expanded(shown)])
@@ -257,19 +258,11 @@ class Planner:
                 terms = [self._ordered(part, fields, grouping.outer) for part in order.expressions]
             result = grouping.finish(fields)
             if distinct is not None:
-                result = self._distinct(result)
-        elif distinct is not None and relation.private:
-            values = [(one, self._value(one, rows)) for one in shown]
-            if any(value.is_unit for _, value in values):
-                result = self._distinct(self._projected(relation, shown, rows))
-            else:
-                grouping = Grouping(self, relation, rows, aliases, names)
-                grouping.add_keys([(one.node or exp.column(one.name), value) for one, value in values])
-                result = grouping.finish(grouping.fields([(one.name, one.node, one.value) for one in shown]))
+                result = self._distinct(result, names)
         else:
             result = self._projected(relation, shown, rows)
             if distinct is not None:
-                result = self._distinct(result)
+                result = self._distinct(result, names)
             elif order is not None and not result.private:
                 terms = [self._ordered(part, result.fields, rows) for part in order.expressions]
         return self.finished(result, node, names, terms)
@@ -294,17 +287,18 @@ class Planner:
         fields = tuple(Field(one.name, "", self._value(one, rows)) for one in shown)
         return replace(relation, fields=fields, scan=relation.scan and not relation.where)
 
-    def _distinct(self, relation: Relation) -> Relation:
-        """Each distinct row once; of people's rows, once for each unit."""
+    def _distinct(self, relation: Relation, names: Names) -> Relation:
+        """Each distinct row once. Of people's rows: once for each unit if the unit is shown, else a choice of keys."""
+        if relation.private and not any(one.value.is_unit for one in relation.fields):
+            rows = self.rows(relation, names, {})
+            grouping = Grouping(self, relation, rows, {}, names)
+            grouping.add_keys([(exp.column(one.name), one.value) for one in relation.fields])
+            return grouping.finish(grouping.fields([(one.name, None, one.value) for one in relation.fields]))
         inside = settled(relation, self.mark())
-        mark = self.mark()
-        outside = settled(inside, mark)
+        outside = settled(inside, self.mark())
         source = outside.source.replace("(SELECT ", "(SELECT DISTINCT ", 1)
-        return replace(
-            outside,
-            source=source,
-            step=Step("distinct", "once for each unit" if relation.private else "", (relation.step,)),
-        )
+        words = "once for each unit" if relation.private else ""
+        return replace(outside, source=source, step=Step("distinct", words, (relation.step,)))
 
     def _shown(self, node: exp.Select, relation: Relation) -> list[Shown]:
         """The SELECT list with * written out."""
@@ -411,7 +405,8 @@ class Planner:
             if terms is None:
                 rows = self.rows(relation, names, {}, intercept=self._no_aggregates)
                 terms = [self._ordered(part, relation.fields, rows) for part in order.expressions]
-            tail += " ORDER BY " + ", ".join(terms)
+            terms = [term for term in terms if term]
+            tail += f" ORDER BY {', '.join(terms)}" if terms else ""
         for clause, word in ((limit, "LIMIT"), (offset, "OFFSET")):
             if clause is None:
                 continue
@@ -424,7 +419,7 @@ class Planner:
         return replace(relation, tail=tail, scan=False, step=Step(words, "", (relation.step,)))
 
     def _ordered(self, part: exp.Ordered, fields: Sequence[Field], expressions: Expressions) -> str:
-        """One term of ORDER BY: a position, a name of the SELECT list, or an expression."""
+        """One term of ORDER BY: a position, a name of the SELECT list, or an expression; empty for a constant."""
         if not isinstance(part, exp.Ordered):
             raise self.source.refusal("this order is not understood", advice="write ORDER BY x DESC", at=part)
         self.only(part, {"this", "desc", "nulls_first"})
@@ -439,11 +434,13 @@ class Planner:
                 raise self.source.refusal(
                     f"there is no column {position} in the SELECT list", advice=f"use 1 to {len(fields)}", at=node
                 )
-            sql = fields[position - 1].value.sql
+            value = fields[position - 1].value
         else:
-            sql = named[0].value.sql if named else expressions.value(node).sql
+            value = named[0].value if named else expressions.value(node)
+        if value.constant:  # orders nothing, and the engine would read a number as a position
+            return ""
         direction = " DESC" if part.args.get("desc") else ""
-        return f"{sql}{direction} NULLS {'FIRST' if part.args.get('nulls_first') else 'LAST'}"
+        return f"{value.sql}{direction} NULLS {'FIRST' if part.args.get('nulls_first') else 'LAST'}"
 
     # ── subqueries in expressions ─────────────────────────────────────────────────────────────────────────────────────
 

@@ -29,8 +29,9 @@ class Rows(Expressions):
         aliases: Mapping[str, exp.Expr],
         subquery: Callable[[exp.Expr], Value] | None = None,
         intercept: Callable[[exp.Expr], Value | None] | None = None,
+        windows: bool = False,
     ) -> None:
-        super().__init__(source, self._resolve, subquery=subquery, intercept=intercept)
+        super().__init__(source, self._resolve, subquery=subquery, intercept=intercept, windows=windows)
         self.relation, self.aliases = relation, aliases
         self._open: set[str] = set()
 

@@ -112,6 +112,7 @@ def scan(plan: Planner, table: Table) -> Relation:
     declared: tuple[tuple[str, str], ...] = ()
     words = "a unit may have any number of rows"
     if table.one_row:
+        # Where a unit has several rows after all, one is made of them, in a way that no order of rows can change.
         others = [quoted(one.name) for one in fields if not one.value.is_unit]
         shown = ", ".join([quoted(str(table.unit)), *(f"MIN({other}) AS {other}" for other in others)])
         enforced = f"(SELECT {shown} FROM {table.relation} GROUP BY {quoted(str(table.unit))}) AS {mark}"
@@ -143,7 +144,7 @@ def _column(table: Table, column: Column, sql: str) -> Value:
         type_,
         bounds=(0.0, 1.0) if type_.kind == "boolean" else bounds,
         limits=type_.range,
-        values=values,
+        values=values if type_.name != "FLOAT" else None,  # the engine says how a FLOAT reads as a DOUBLE
         inputs=None if values is None else (Input(sql, type_.name, values),),
         of_unit=is_unit or table.one_row,
         is_unit=is_unit,
@@ -190,7 +191,7 @@ def _joined(plan: Planner, left: Relation, node: exp.Join, names: Names, equalit
     condition = node.args.get("on")
     using = [identifier.name for identifier in node.args.get("using") or []]
     _allow(plan, left, right, side, node)
-    if left.tail or not left.source:
+    if left.tail or not left.source or any(one.value.window for one in left.fields):
         left = settled(left, plan.mark())
     plain = right.scan and not right.tail and all(is_plain(one.value) for one in right.fields)
     if not plain or (side == "FULL" and right.where):
@@ -345,18 +346,16 @@ def _optional(value: Value, *, keep: bool) -> Value:
 
 
 def _merged(joined: Relation, left: Relation, right: Relation, using: list[str], side: str) -> Relation:
-    """One visible column for each name of USING."""
+    """One visible column for each name of USING; the two that it is made of are reached by their table."""
     lower = {name.lower() for name in using}
-    count = len(left.fields)
-    fields = list(joined.fields)
-    for i, one in enumerate(fields):
-        if one.name.lower() not in lower or one.hidden:
-            continue
-        from_right = i >= count
-        if from_right == (side != "RIGHT"):
-            fields[i] = replace(one, hidden=True)
-        elif side == "FULL":
-            other = next(two.value for two in right.fields if two.name.lower() == one.name.lower())
+    fields: list[Field] = []
+    for i, one in enumerate(joined.fields):
+        named = one.name.lower() in lower and not one.hidden
+        kept = (i < len(left.fields)) == (side != "RIGHT")
+        if named and side == "FULL" and kept:
+            other = next(two.value for two in right.fields if two.name.lower() == one.name.lower() and not two.hidden)
             merged = replace(one.value, sql=f"COALESCE({one.value.sql}, {other.sql})", origin=None, values=None)
-            fields[i] = replace(one, value=merged)
+            fields.append(replace(one, table="", value=merged))
+            kept = False
+        fields.append(replace(one, hidden=one.hidden or (named and not kept)))
     return replace(joined, fields=tuple(fields))

@@ -24,6 +24,7 @@ SYNONYMS = {
     "INT2": "SMALLINT",
     "INT4": "INTEGER",
     "INT8": "BIGINT",
+    "INT128": "HUGEINT",
     "LONG": "BIGINT",
     "SHORT": "SMALLINT",
     "SIGNED": "INTEGER",

@@ -46,7 +46,7 @@ class Value:
     `of_unit`: all rows of a unit share it. `is_unit`: it is the unit itself. `public`: it depends on no private row.
     `constant`: on no row at all. `tame`: a date within the years 1 to 9999, or NULL. `weight` counts how many texts
     of the data, and how many characters of the question, the text may be made of. `origin` is the block and column of
-    a noisy answer that it shows unchanged.
+    a noisy answer that it shows unchanged. `window`: a window function is in it, so it cannot stand in a condition.
     """
 
     sql: str
@@ -63,6 +63,7 @@ class Value:
     weight: int = 1
     python: Any = None
     origin: tuple[int, str] | None = None
+    window: bool = False
 
     @property
     def is_literal(self) -> bool:
@@ -114,6 +115,7 @@ def derived(sql: str, type_: SqlType, parts: Iterable[Value], **facts: Any) -> V
         of_unit=all(part.of_unit for part in parts),
         public=all(part.public for part in parts),
         constant=all(part.constant for part in parts),
+        window=any(part.window for part in parts),
         **facts,
     )
 
@@ -194,4 +196,4 @@ def hull(parts: Iterable[Value]) -> dict[str, Any]:
 
 def renamed(value: Value, sql: str) -> Value:
     """The same value under the name that it has outside of a subquery."""
-    return replace(value, sql=sql, constant=False, python=None, inputs=None, values=value.values)
+    return replace(value, sql=sql, constant=False, python=None, inputs=None, window=False)

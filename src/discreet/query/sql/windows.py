@@ -1,0 +1,131 @@
+"""Window functions, over answers that are already noisy and over public tables: ranks, running sums, shares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from discreet.query.sql.expressions import HANDLERS, READ, Expressions
+from discreet.query.sql.types import BIGINT, DOUBLE, SqlType
+from discreet.query.sql.value import Value, derived
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__: list[str] = []
+
+PLACES: dict[type, tuple[str, SqlType]] = {
+    exp.RowNumber: ("ROW_NUMBER", BIGINT),
+    exp.Rank: ("RANK", BIGINT),
+    exp.DenseRank: ("DENSE_RANK", BIGINT),
+    exp.PercentRank: ("PERCENT_RANK", DOUBLE),
+    exp.CumeDist: ("CUME_DIST", DOUBLE),
+}
+SHIFTS: dict[type, str] = {exp.Lag: "LAG", exp.Lead: "LEAD", exp.FirstValue: "FIRST_VALUE", exp.LastValue: "LAST_VALUE"}
+SUMS: dict[type, str] = {exp.Sum: "SUM", exp.Avg: "AVG", exp.Min: "MIN", exp.Max: "MAX", exp.Count: "COUNT"}
+SPEC = {"kind", "start", "start_side", "end", "end_side"}
+
+
+def _window(at: Expressions, node: exp.Window) -> Value:
+    if not at.windows:
+        raise at.unknown(node)
+    called, type_, parts = _function(at, node)
+    over: list[str] = []
+    partition = at.values(node.args.get("partition_by") or [])
+    parts = [*parts, *partition]
+    if partition:
+        over.append(f"PARTITION BY {', '.join(value.sql for value in partition)}")
+    order = node.args.get("order")
+    if order is not None:
+        terms = []
+        for part in order.expressions:
+            if not isinstance(part, exp.Ordered) or set(_given(part)) - {"this", "desc", "nulls_first"}:
+                raise at.unknown(node)
+            value = at.value(part.this)
+            parts.append(value)
+            if value.constant:
+                continue
+            direction = " DESC" if part.args.get("desc") else ""
+            terms.append(f"{value.sql}{direction} NULLS {'FIRST' if part.args.get('nulls_first') else 'LAST'}")
+        if terms:
+            over.append(f"ORDER BY {', '.join(terms)}")
+    frame = node.args.get("spec")
+    if frame is not None:
+        over.append(_frame(at, frame, node))
+    if any(part.window for part in parts):
+        raise at.source.refusal(
+            "a window function stands inside another", advice="compute the inner one in a subquery", at=node
+        )
+    # A window without an order sees rows in an order that nothing fixes; over an answer that gives nothing away.
+    value = derived(
+        f"{called} OVER ({' '.join(over)})", type_, parts, weight=max([1, *(part.weight for part in parts)])
+    )
+    return replace(value, sql=f"({value.sql})", window=True, constant=False, inputs=None, limits=type_.range)
+
+
+def _given(node: exp.Expr) -> list[str]:
+    return [name for name, argument in node.args.items() if argument not in (None, False, [])]
+
+
+def _function(at: Expressions, node: exp.Window) -> tuple[str, SqlType, list[Value]]:
+    function = node.this
+    if type(function) in PLACES and not set(_given(function)):
+        name, type_ = PLACES[type(function)]
+        return f"{name}()", type_, []
+    if isinstance(function, exp.Ntile) and set(_given(function)) <= {"this"}:
+        number = at.constant(function.this, int, "the number of parts")
+        if not 1 <= number <= 10**6:
+            raise at.source.refusal("NTILE needs a positive number", advice="write NTILE(4)", at=node)
+        return f"NTILE({number})", BIGINT, []
+    if type(function) in SHIFTS and set(_given(function)) <= {"this", "offset"}:
+        value = at.value(function.this)
+        offset = function.args.get("offset")
+        tail = f", {int(at.constant(offset, int, 'the offset'))}" if offset is not None else ""
+        return f"{SHIFTS[type(function)]}({value.sql}{tail})", value.type, [value]
+    if isinstance(function, exp.Count) and (function.this is None or isinstance(function.this, exp.Star)):
+        return "COUNT(*)", BIGINT, []
+    if (
+        type(function) in SUMS
+        and set(_given(function)) <= {"this", "big_int"}
+        and not isinstance(function.this, exp.Distinct)
+    ):
+        name = SUMS[type(function)]
+        if name in ("SUM", "AVG"):
+            value = at.number(function.this)
+            return f"{name}({value.double})", DOUBLE, [value]
+        value = at.value(function.this)
+        return f"{name}({value.sql})", BIGINT if name == "COUNT" else value.type, [value]
+    raise at.source.refusal(
+        f"'{at.source.written(node)}' is not supported",
+        advice="use ROW_NUMBER, RANK, NTILE, LAG, LEAD, SUM, AVG, COUNT, MIN or MAX OVER (...)",
+        at=node,
+    )
+
+
+def _frame(at: Expressions, frame: exp.WindowSpec, node: exp.Window) -> str:
+    kind = str(frame.args.get("kind") or "").upper()
+    if set(_given(frame)) - SPEC or kind not in ("ROWS", "RANGE"):
+        raise at.unknown(node)
+    start, end = (_edge(at, frame, side, kind) for side in ("start", "end"))
+    return f"{kind} BETWEEN {start} AND {end or 'CURRENT ROW'}"
+
+
+def _edge(at: Expressions, frame: exp.WindowSpec, which: str, kind: str) -> str:
+    edge: Any = frame.args.get(which)
+    side = str(frame.args.get(f"{which}_side") or "").upper()
+    if edge is None:
+        return ""
+    if isinstance(edge, str):
+        word = edge.upper()
+        return word if word == "CURRENT ROW" else f"{word} {side}"
+    number = at.constant(edge, int, "the size of the window")
+    if kind != "ROWS" or side not in ("PRECEDING", "FOLLOWING") or not 0 <= number <= 10**9:
+        raise at.source.refusal("this window is not supported", advice="use ROWS BETWEEN n PRECEDING AND ...", at=frame)
+    return f"{number} {side}"
+
+
+_handler: Callable[[Expressions, Any], Value] = _window
+HANDLERS[exp.Window] = _handler
+READ[exp.Window] = {"this", "partition_by", "order", "spec", "over"}
