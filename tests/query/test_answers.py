@@ -155,7 +155,7 @@ def test_removing_one_person_removes_that_persons_rows_and_no_others(text):
         ("SELECT COUNT(*) FROM users a LEFT JOIN users b ON a.user_id = b.user_id", 1),
         ("SELECT AVG(n) FROM (SELECT user_id, COUNT(*) AS n FROM visits GROUP BY user_id)", 1),
         (
-            "SELECT AVG(n) FROM (SELECT user_id, COUNT(*) AS n FROM visits GROUP BY user_id) JOIN users USING (user_id)",
+            "SELECT AVG(n) FROM (SELECT user_id, COUNT(*) n FROM visits GROUP BY user_id) JOIN users USING (user_id)",
             1,
         ),
         ("SELECT AVG(x) FROM events", 1),
