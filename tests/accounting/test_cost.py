@@ -142,9 +142,10 @@ def test_sampling_twice_is_sampling_by_the_product() -> None:
 
 
 @pytest.mark.parametrize("cost", [2 * GAUSSIAN, GAUSSIAN + LAPLACE, Cost.concentrated(0.1), Cost.renyi({2: 1.0})])
-def test_only_one_mechanism_can_be_sampled(cost: Cost) -> None:
-    with pytest.raises(InvalidArgument, match="sampl"):
-        cost.sampled(0.1)
+def test_compositions_and_curves_can_be_sampled_and_stored(cost: Cost) -> None:
+    sampled = cost.sampled(0.1)
+    assert sampled.delta(0.5) <= cost.delta(0.5)
+    assert Cost.from_json(sampled.to_json()) == sampled
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,11 @@ SAME = {
     "gaussian(1, adjacency='replace-one')": Cost.gaussian(1, adjacency="replace-one"),
     "gaussian(2).grouped(2).with_adjacency('replace-one')": Cost.gaussian(1, adjacency="replace-one"),
     "gaussian(1).sampled(0.5, scheme='poisson')": Cost.gaussian(1).sampled(0.5),
+    "gaussian(1, adjacency='replace-one').sampled(0.1, scheme='without_replacement')": Cost.gaussian(
+        1, adjacency="replace-one"
+    ).sampled(0.1, scheme="without_replacement"),
+    "gaussian(1).sampled(0.1, adjacency='replace-one')": Cost.gaussian(1).sampled(0.1, adjacency="replace-one"),
+    "pure(1, adjacency='replace-one').shuffled(n=10**4)": Cost.pure(1, adjacency="replace-one").shuffled(10_000),
     "gaussian(1)\n + laplace(1)": Cost.gaussian(1) + Cost.laplace(1),
 }
 

@@ -23,7 +23,7 @@ REFUSED = {
     "account epsilon --gaussian 1 --steps 1.5 --delta 1e-5": "steps = 1.5 is not allowed: pass a whole number",
     "account epsilon --gaussian 1 --steps -3 --delta 1e-5": "steps = -3 is not allowed",
     "account epsilon --cost 'laplace(1) + gaussian(-1)' --delta 1e-5": "noise_multiplier = -1 is not allowed",
-    "account epsilon --gaussian 1 --rate 0.1 --adjacency replace-one --delta 1e-5": "Poisson sampling is analysed for",
+    "account epsilon --gaussian 1 --rate 0.1 --adjacency replace-one --delta 1e-5": "must be stated for",
     "account epsilon --cost 'pure(1)' --cost \"pure(1, adjacency='replace-one')\" --delta 0": "cannot be combined",
     "account epsilon --gaussian 1 --rate 0.1 --method exact --delta 1e-5 --steps 2": "method = 'exact' is not allowed",
     "account compare --gaussian 1 --delta 7": "delta = 7 is not allowed",

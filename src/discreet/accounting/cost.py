@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["ADJACENCIES", "Cost"]
 
 ADJACENCIES = ("add-remove", "replace-one")
-_SCHEMES = ("poisson",)
 
 
 @dataclass(frozen=True, repr=False)
@@ -219,37 +218,38 @@ class Cost(Drawable):
 
     __rmul__ = __mul__
 
-    def sampled(self, rate: float, *, scheme: str = "poisson") -> Cost:
-        """The same release on a Poisson sample: every record takes part independently with probability `rate`.
+    def sampled(self, rate: float, *, scheme: str = "poisson", adjacency: str | None = None) -> Cost:
+        """The same releases on a random sample that holds each record with probability `rate`.
 
-        Applies to a single mechanism. Shuffled or fixed-size batches are not Poisson samples: their cost is larger.
+        All parts see the same sample. If every release draws its own, sample first and repeat then:
+        `n * cost.sampled(rate)`. What must be true of the code that draws:
+
+        - "poisson": every record takes part by a coin of its own. Stated for 'add-remove'; `adjacency='replace-one'`
+          gives the cost of a replaced record instead, from the same description of the mechanism.
+        - "without_replacement": a sample of fixed size m of n records, rate = m/n; 'replace-one' only.
+        - "cyclic_poisson": records are dealt to groups without looking at them; the groups take turns, and in its turn
+          a group is Poisson-sampled at `rate`. The result is the cost of one cycle, in which everybody has one turn.
+
+        Batches cut from a shuffled list are none of these: "shuffled" is refused, with advice.
         """
-        if scheme not in _SCHEMES:
-            raise InvalidArgument(
-                "scheme",
-                scheme,
-                "pass 'poisson'; shuffled batches and batches of fixed size cost more, and are not accounted for",
-            )
-        rate = probability("rate", rate)
-        if self.adjacency != "add-remove":
-            raise InvalidArgument(
-                "adjacency",
-                self.adjacency,
-                "Poisson sampling is analysed for 'add-remove'; the same pair is wrong for 'replace-one' "
-                "[Lebeda et al. 2024]",
-            )
-        if rate == 0 or not self.parts:
-            return Cost((), self.adjacency)
-        if rate == 1:
-            return self
-        if len(self.parts) > 1 or self.parts[0][1] > 1:
-            raise InvalidArgument(
-                "cost",
-                self,
-                f"sampling applies to one mechanism at a time; if every release draws its own sample, sample the "
-                f"mechanism first and repeat it then: n * mechanism.sampled(rate={rate:g})",
-            )
-        return Cost(((self.parts[0][0].sampled(rate), 1),), self.adjacency)
+        from discreet.accounting.sampling import sample
+
+        return sample(self, rate, scheme, adjacency)
+
+    def shuffled(self, n: int) -> Cost:
+        """The cost of n reports in random order, if each is made by a local randomizer with this cost.
+
+        Everybody uses the same randomizer on data of their own, and only the shuffled reports are seen. The cost must
+        be pure, up to epsilon = 10, and speak about 'replace-one': the person's value changes
+        [Feldman et al. 2023].
+
+        >>> report = Cost.randomized_response(1.0, adjacency="replace-one")
+        >>> round(report.shuffled(n=10_000).epsilon(1e-6), 4)
+        0.0432
+        """
+        from discreet.accounting.sampling import shuffle
+
+        return shuffle(self, n)
 
     def grouped(self, size: int) -> Cost:
         """The same releases seen by a group of `size` people: neighbours differ in `size` records instead of one.

@@ -26,6 +26,7 @@ from discreet.accounting.leaves.guarantees import Approximate
 from discreet.accounting.leaves.leaf import Leaf
 from discreet.accounting.pair import Direction, Pair, total_infinite
 from discreet.accounting.pairs.gaussian import GaussianPair
+from discreet.accounting.pairs.tabled import TabledPair
 from discreet.accounting.saddle import Unreachable, chernoff, line_tilt
 from discreet.accounting.sources import Pairs, source_for
 from discreet.arguments import one_of
@@ -126,7 +127,10 @@ def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float |
         _check_order(lower, reading.upper)
         reading = replace(reading, lower=min(lower, reading.upper), is_tight=False)
     if method == "auto" and (reading.upper > 2 * reading.lower or not reading.is_tight):
+        own = any(type(leaf).rdp is not Leaf.rdp for leaf, _ in parts)
         for other in ("renyi", "concentrated"):
+            if other == "renyi" and reading.method == "exact" and not own and (reading.lower > 0 or reading.upper == 0):
+                continue  # the divergences of the very pair that was read exactly
             found = _guarantee_only(parts, other, epsilon, delta)
             _check_order(reading.lower, found.upper)
             if found.upper < reading.upper:
@@ -156,6 +160,8 @@ def _pairs(parts: Parts, which: Callable[[Leaf], Pair | None]) -> Pairs | None:
         pair = which(leaf)
         if pair is None:
             return None
+        if isinstance(pair, TabledPair) and (len(parts) > 1 or count > 1):
+            pair = pair.table
         if isinstance(pair, GaussianPair):
             squares.append(count * pair.mu**2)
         else:

@@ -1,8 +1,8 @@
 """Costs written as text: `14000 * gaussian(1.1).sampled(256/60000) + laplace(2)`.
 
 The language is a handful of Python: numbers with + - * / **, the constructors of `Cost` by name, `.sampled(...)`,
-`.grouped(...)` and `.with_adjacency(...)`, sums of costs, and a whole number times a cost. The text is parsed, never
-evaluated by Python: whatever is not on this list is refused, with a pointer to the place.
+`.shuffled(...)`, `.grouped(...)` and `.with_adjacency(...)`, sums of costs, and a whole number times a cost. The text
+is parsed, never evaluated by Python: whatever is not on this list is refused, with a pointer to the place.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CONSTRUCTORS = (
 )
 """What a cost can start with: the constructors of `Cost` whose arguments can be written as text."""
 
-METHODS = ("sampled", "grouped", "with_adjacency")
+METHODS = ("sampled", "grouped", "shuffled", "with_adjacency")
 """What can follow a cost after a dot."""
 
 UNKNOWN = "x"

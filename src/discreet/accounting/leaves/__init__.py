@@ -8,6 +8,10 @@ from discreet.accounting.leaves.noise import DiscreteGaussian, DiscreteLaplace, 
 from discreet.accounting.leaves.own import OwnDistributions, Table, TradeoffCurve
 from discreet.accounting.leaves.random_stop import RandomStop
 from discreet.accounting.leaves.sampled import Sampled
+from discreet.accounting.leaves.sampled_renyi import SampledRenyi
+from discreet.accounting.leaves.schemes import Replaced, WithoutReplacement
+from discreet.accounting.leaves.shuffled import Shuffled
+from discreet.accounting.leaves.together import Together
 
 __all__ = [
     "Approximate",
@@ -25,8 +29,13 @@ __all__ = [
     "RandomStop",
     "RandomizedResponse",
     "RenyiCurve",
+    "Replaced",
     "Sampled",
+    "SampledRenyi",
+    "Shuffled",
     "Staircase",
     "Table",
+    "Together",
     "TradeoffCurve",
+    "WithoutReplacement",
 ]

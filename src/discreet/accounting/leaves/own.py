@@ -164,7 +164,6 @@ class TradeoffCurve(Leaf):
     """
 
     kind: ClassVar[str] = "tradeoff"
-    can_be_sampled: ClassVar[bool] = False
     p: Numbers
     q: Numbers
     witness_p: Numbers

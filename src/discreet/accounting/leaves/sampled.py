@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from discreet.accounting.leaves.leaf import Leaf, check_fields, leaf_from_fields
-from discreet.arguments import unit_fraction
-from discreet.errors import InvalidArgument, StorageError
+from discreet.accounting.leaves.of_sample import OfSample
+from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from discreet.accounting.leaves.leaf import Leaf
     from discreet.accounting.pair import Pair
 
 __all__ = ["Sampled"]
 
 
 @dataclass(frozen=True)
-class Sampled(Leaf):
+class Sampled(OfSample):
     """The pair ((1-q) Q + q P, Q) for any dominating pair (P, Q) of the base [Zhu et al. 2022, Thm 11]."""
 
     kind: ClassVar[str] = "sampled"
-    base: Leaf
-    rate: float
+    scheme: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", unit_fraction("rate", self.rate))
+        super().__post_init__()
         if not self.base.can_be_sampled:
             raise InvalidArgument(
                 "cost",
@@ -61,18 +60,3 @@ class Sampled(Leaf):
 
     def sampled(self, rate: float) -> Leaf:
         return Sampled(self.base, self.rate * rate)
-
-    def fields(self) -> dict[str, Any]:
-        return {"base": {"kind": self.base.kind, **self.base.fields()}, "rate": self.rate}
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> Leaf:
-        check_fields("a 'sampled' entry", values, ["base", "rate"])
-        base = values["base"]
-        if not isinstance(base, dict):
-            raise StorageError("the field 'base' of a 'sampled' entry must be a part: an object with a 'kind'.")
-        inner = dict(base)
-        return cls(leaf_from_fields(inner.pop("kind", None), inner), values["rate"])
-
-    def describe(self) -> str:
-        return f"{self.base.describe()}.sampled(rate={self.rate:.6g})"

@@ -1,0 +1,162 @@
+"""Samples that are not Poisson samples under add-remove, each with its own pair and its own adjacency."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from discreet.accounting.leaves.leaf import Leaf, check_fields, leaf_from_fields
+from discreet.accounting.leaves.of_sample import OfSample
+from discreet.accounting.pairs.corners import corners_of
+from discreet.accounting.pairs.dots import table_through
+from discreet.accounting.pairs.gaussian import GaussianPair
+from discreet.accounting.pairs.mirrored import profile_of, without_replacement
+from discreet.accounting.pairs.two_sided import TwoSidedGaussianPair
+from discreet.errors import InvalidArgument, StorageError
+
+if TYPE_CHECKING:
+    from discreet.accounting.pair import Pair
+
+__all__ = ["Replaced", "WithoutReplacement"]
+
+
+@dataclass(frozen=True)
+class WithoutReplacement(OfSample):
+    """A sample of fixed size in which one record is replaced; `base` speaks of replaced records as well."""
+
+    kind: ClassVar[str] = "without_replacement"
+    scheme: ClassVar[str] = "without_replacement"
+    can_be_sampled: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _has_pair(self.base)
+
+    def pair(self) -> Pair:
+        return _without_replacement(self.base, self.rate)
+
+    def is_tight(self) -> bool:
+        """Attained where the outcome without the record is as far from one side as from the other, which may not be."""
+        return False
+
+    def witness(self) -> Pair | None:
+        """A mechanism for which the replaced record matters and its absence looks like its replacement."""
+        base = self.base.witness()
+        return None if base is None else base.sampled(self.rate)
+
+    def pure_epsilon(self) -> float:
+        epsilon = self.base.pure_epsilon()
+        if epsilon == math.inf:
+            return math.inf
+        return math.log1p(self.rate * math.expm1(epsilon)) * (1 + 1e-15)
+
+    def zcdp(self) -> float:
+        return min(self.base.zcdp(), super().zcdp())
+
+    def gdp(self) -> float:
+        return min(self.base.gdp(), super().gdp())
+
+
+@lru_cache(maxsize=64)
+def _without_replacement(base: Leaf, rate: float) -> Pair:
+    pair = base.pair()
+    assert pair is not None
+    return without_replacement(pair, rate)
+
+
+@dataclass(frozen=True)
+class Replaced(OfSample):
+    r"""A Poisson sample when one record is replaced; `base` and `twice` speak of one and of two added records.
+
+    Gaussian noise has its own pair. In general, with D_1 and D_2 the larger profiles of `base` and `twice`,
+    gamma' = 1 + q (gamma - 1) and b = gamma' / gamma,
+
+        E_{gamma'} <= q ((1 - b) D_1(ln gamma) + b D_2(ln gamma))
+
+    in both orders [Balle et al. 2018, Thm 2]: with the record in the sample, the other data set either has its own
+    there, two changes away, or none, one change away.
+    """
+
+    kind: ClassVar[str] = "replaced"
+    scheme: ClassVar[str] = "poisson"
+    can_be_sampled: ClassVar[bool] = False
+    twice: Leaf
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _has_pair(self.base)
+        _has_pair(self.twice)
+
+    def pair(self) -> Pair:
+        return _replaced(self.base, self.twice, self.rate)
+
+    def is_tight(self) -> bool:
+        return isinstance(self.base.pair(), GaussianPair)
+
+    def witness(self) -> Pair | None:
+        """The Gaussian pair is attained. Otherwise the new record may be one that changes nothing."""
+        if self.is_tight():
+            return self.pair()
+        base = self.base.witness()
+        return None if base is None else base.sampled(self.rate)
+
+    def pure_epsilon(self) -> float:
+        """With the record in one data set's sample the other's lies within e^eps, or within e^{2 eps} with the new one
+        in it: (1 - q + q e^eps) / (1 - q + q e^-eps), and at most the losses of `twice`, sampled."""
+        epsilon = self.base.pure_epsilon()
+        if epsilon == math.inf:
+            return math.inf
+        up, down = math.log1p(self.rate * math.expm1(epsilon)), math.log1p(self.rate * math.expm1(-epsilon))
+        return (up - down) * (1 + 1e-14)
+
+    def zcdp(self) -> float:
+        return min(self.twice.zcdp(), super().zcdp())
+
+    def gdp(self) -> float:
+        return min(self.twice.gdp(), super().gdp())
+
+    def fields(self) -> dict[str, Any]:
+        return {**super().fields(), "twice": {"kind": self.twice.kind, **self.twice.fields()}}
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> Leaf:
+        check_fields("a 'replaced' entry", values, ["base", "rate", "twice"])
+        leaves = []
+        for name in ("base", "twice"):
+            if not isinstance(values[name], dict):
+                raise StorageError(f"the field '{name}' of a 'replaced' entry must be a part: an object with a 'kind'.")
+            inner = dict(values[name])
+            leaves.append(leaf_from_fields(inner.pop("kind", None), inner))
+        return cls(leaves[0], values["rate"], leaves[1])
+
+    def describe(self) -> str:
+        return f"{self.base.describe()}.sampled(rate={self.rate:.6g}, adjacency='replace-one')"
+
+
+@lru_cache(maxsize=64)
+def _replaced(base: Leaf, twice: Leaf, rate: float) -> Pair:
+    one, two = base.pair(), twice.pair()
+    assert one is not None
+    assert two is not None
+    if isinstance(one, GaussianPair):
+        return TwoSidedGaussianPair(1 / one.mu, rate)
+    epsilons = np.union1d(corners_of(one), corners_of(two))
+    values = np.array([(profile_of(one, float(e)), profile_of(two, float(e))) for e in epsilons])
+    grown = np.expm1(np.minimum(epsilons, 600.0))
+    share = (1 + rate * grown) / (1 + grown)  # gamma' / gamma
+    deltas = rate * ((1 - share) * values[:, 0] + share * values[:, 1]) * (1 + 1e-14)
+    return table_through(np.log1p(rate * grown) * (1 + 1e-15), deltas)
+
+
+def _has_pair(leaf: Leaf) -> None:
+    if leaf.pair() is None:
+        raise InvalidArgument(
+            "cost",
+            leaf.describe(),
+            "this scheme needs a dominating pair, and the cost is known only by a Rényi curve; describe the mechanism "
+            "itself (for example Cost.gaussian) instead of its guarantee",
+        )
