@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import os
+import re
 import subprocess
 import sys
 import threading
@@ -19,6 +21,7 @@ import pyarrow.dataset as pads
 import pytest
 
 from discreet.engines import DuckDBEngine, Engine, Session
+from discreet.engines.duckdb import _remove
 from discreet.errors import EngineError, InvalidArgument, SourceError
 from engines.sources import VISITS, csv, database, parquet, visits
 
@@ -369,30 +372,34 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_no_timestamp_in_memory_can_stop_a_question(kind: pa.DataType) -> None:
+def test_no_timestamp_in_memory_can_stop_a_question(engine: DuckDBEngine, kind: pa.DataType) -> None:
+    relations = []
     for value in EXTREMES:
-        for source in (raw(kind, value), pads.dataset(raw(kind, value))):
-            with DuckDBEngine(threads=1) as engine:
-                relation = engine.register("t", source)
-                for question in QUESTIONS:
-                    assert engine.numpy(question.format(relation))
-                assert engine.numpy(QUESTIONS[0].format(relation))["n"].tolist() == [2]
+        relations.append(engine.register(f"table {value}", raw(kind, value)))
+        relations.append(engine.register(f"data set {value}", pads.dataset(raw(kind, value))))
+    with engine.session() as session:
+        for relation in relations:
+            for question in QUESTIONS:
+                assert session.numpy(question.format(relation))
+            assert session.numpy(QUESTIONS[0].format(relation))["n"].tolist() == [2]
 
 
 @pytest.mark.parametrize(
     "kind", [pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ms")], ids=str
 )
-def test_no_timestamp_in_a_file_can_stop_a_question(tmp_path: Path, kind: pa.DataType) -> None:
-    for value in EXTREMES:
-        path = parquet(tmp_path / "a.parquet", raw(kind, value))
-        with DuckDBEngine(threads=1) as engine:
-            if kind == pa.timestamp("ms") and abs(value) != 2**63 - 1:  # DuckDB cannot scan it: the owner is told
-                with pytest.raises(SourceError, match="the column 'c' that cannot be converted"):
-                    engine.register("t", path)
-                continue
-            relation = engine.register("t", path)
+def test_no_timestamp_in_a_file_can_stop_a_question(engine: DuckDBEngine, tmp_path: Path, kind: pa.DataType) -> None:
+    relations = []
+    for position, value in enumerate(EXTREMES):
+        path = parquet(tmp_path / f"{position}.parquet", raw(kind, value))
+        if kind == pa.timestamp("ms") and abs(value) != 2**63 - 1:  # DuckDB cannot scan it: the owner is told
+            with pytest.raises(SourceError, match="the column 'c' that cannot be converted"):
+                engine.register(f"t{position}", path)
+        else:
+            relations.append(engine.register(f"t{position}", path))
+    with engine.session() as session:
+        for relation in relations:
             for question in QUESTIONS:
-                assert engine.numpy(question.format(relation))
+                assert session.numpy(question.format(relation))
 
 
 def test_dates_outside_of_the_calendar_are_null(engine: DuckDBEngine, tmp_path: Path) -> None:
@@ -427,6 +434,18 @@ def test_an_arrow_table_with_bytes_that_are_no_text_is_refused(engine: DuckDBEng
     table = pa.table({"c": pa.Array.from_buffers(pa.string(), 1, [None, ends, pa.py_buffer(b"\xff\xfe")])})
     with pytest.raises(SourceError, match="bytes that its types do not allow"):
         engine.register("t", table)
+
+
+@pytest.mark.parametrize("kind", [pa.decimal256(50, 2), pa.float16()], ids=str)
+def test_a_type_that_duckdb_does_not_have_is_named(engine: DuckDBEngine, kind: pa.DataType) -> None:
+    with pytest.raises(SourceError, match=rf"has a type among int64, {re.escape(str(kind))} that DuckDB cannot read"):
+        engine.register("t", pa.table({"u": [1], "c": pa.nulls(1, kind)}))
+
+
+def test_a_forked_process_leaves_the_spill_of_its_parent_alone(engine: DuckDBEngine) -> None:
+    spill = Path(engine._root.execute("SELECT current_setting('temp_directory')").fetchall()[0][0])
+    _remove(str(spill), os.getpid() + 1)
+    assert spill.exists()
 
 
 # CSV

@@ -390,6 +390,24 @@ def test_a_missing_file_is_said_with_its_place_in_the_policy(folder: Path, engin
         policy.resolve(engine)
 
 
+def test_rows_are_not_public_in_one_table_and_protected_in_another(folder: Path, engine: DuckDBEngine) -> None:
+    frame = visits()
+    (folder / "link.parquet").symlink_to(folder / "visits.parquet")
+    pairs = [
+        (str(folder / "*.parquet"), folder / "visits.parquet", None),
+        (folder / "visits.parquet", folder / "link.parquet", None),
+        (frame, frame, None),
+        (folder / "shop.duckdb", folder / "shop.duckdb", "cities"),
+    ]
+    for source, other, table in pairs:
+        tables = {
+            "a": TablePolicy(source, table=table, unit="row"),
+            "b": TablePolicy(other, table=None if table is None else f"main.{table.upper()}", public=True),
+        }
+        with pytest.raises(PolicyError, match=r"tables\.b\.public: the rows of this table are those of 'a'"):
+            Policy(name="d", tables=tables).resolve(engine)
+
+
 def test_a_column_called_row_is_not_taken_for_row_level(engine: DuckDBEngine) -> None:
     with pytest.raises(PolicyError, match="the table has a column of this name too"):
         resolved(pa.table({"Row": [1]}), engine, unit="row")

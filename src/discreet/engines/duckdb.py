@@ -107,7 +107,7 @@ class DuckDBEngine:
         import duckdb
 
         spill = tempfile.mkdtemp(prefix="discreet-")
-        self._finalizer = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
+        self._finalizer = weakref.finalize(self, _remove, spill, os.getpid())
         configuration: dict[str, Any] = {**_CONFIGURATION, "temp_directory": spill}
         if memory_limit is not None:
             configuration["memory_limit"] = memory_limit
@@ -232,7 +232,15 @@ class DuckDBEngine:
     def _register_frame(self, name: str, frame: Any, *, wanted: Mapping[str, str], leave_out: Collection[str]) -> str:
         distinct_names(f"table '{name}'", frame.schema.names)
         stored = f"{name} (stored)"
-        _scan_frame(self._root, stored, frame=frame, projection="")
+        try:
+            _scan_frame(self._root, stored, frame=frame, projection="")
+        except EngineError:
+            stored = ""
+        if not stored:
+            types = ", ".join(dict.fromkeys(str(field.type) for field in frame.schema))
+            raise SourceError(
+                f"table '{name}'", f"has a type among {types} that DuckDB cannot read", "Cast the column."
+            )
         projection = self._projection(name, f"temp.main.{quoted(stored)}", wanted=wanted, leave_out=leave_out)
         guarded(lambda: self._root.unregister(stored))
         if projection == ", ".join(quoted(column) for column in frame.schema.names):
@@ -332,6 +340,12 @@ class DuckDBEngine:
                 value, _ = calm(f"TRY_CAST({value} AS {target})", _FULL.get(target, target))
             parts.append(value if value == quoted(column) else f"{value} AS {quoted(column)}")
         return ", ".join(parts)
+
+
+def _remove(folder: str, owner: int) -> None:
+    """Remove what was spilled; a process that was forked off leaves it to the one that made it."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _scan_frame(cursor: duckdb.DuckDBPyConnection, name: str, *, frame: Any, projection: str) -> None:

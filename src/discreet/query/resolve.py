@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.engines.files import files_of
 from discreet.engines.names import closest, quoted
 from discreet.errors import InvalidArgument, PolicyError, SourceError
 from discreet.query.catalog import Catalog, Column, Table
@@ -23,6 +26,7 @@ _DECIMAL_IDENTITY = ",0)"
 
 def resolve(policy: Policy, engine: Engine) -> Catalog:
     """The catalog of a policy: registers all sources, then seals the engine, then reads the keys in public tables."""
+    _apart(policy)
     schemas: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {}
     for name, table in policy.tables.items():
         relation = _registered(policy, name, table, engine=engine)
@@ -52,6 +56,34 @@ def resolve(policy: Policy, engine: Engine) -> Catalog:
             one_row=table.rows_per_unit == 1,
         )
     return Catalog(catalog)
+
+
+def _apart(policy: Policy) -> None:
+    """No rows are public in one table and protected in another."""
+    protected: dict[object, str] = {}
+    for name, table in policy.tables.items():
+        if not table.public:
+            protected |= dict.fromkeys(_places(table), name)
+    for name, table in policy.tables.items():
+        if table.public:
+            both = next((protected[place] for place in _places(table) if place in protected), None)
+            if both is not None:
+                raise PolicyError(
+                    f"{policy.origin}: tables.{name}.public",
+                    f"the rows of this table are those of '{both}', which is not public",
+                    "Declare them once.",
+                )
+
+
+def _places(table: TablePolicy) -> list[object]:
+    """Where the rows of a table are: files, with the table of a database, or the object in memory."""
+    if not isinstance(table.source, str | os.PathLike):
+        return [id(table.source)]
+    try:
+        paths = files_of(table.source).paths
+    except SourceError:
+        return []  # said in its own words when it is registered
+    return [(str(Path(path).resolve()), (table.table or "").lower().removeprefix("main.")) for path in paths]
 
 
 def _registered(policy: Policy, name: str, table: TablePolicy, *, engine: Engine) -> str:
