@@ -18,7 +18,7 @@ from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes
 from discreet.query.measuring import measure
 from discreet.query.options import Options
-from discreet.query.parse import parse
+from discreet.query.parse import parse, render
 from discreet.query.policy import Policy
 from discreet.query.private import Private, private_plan
 from discreet.query.report import report_of
@@ -151,7 +151,9 @@ class Curator:
         """How a question would be answered, at what cost and with what error: spends nothing and touches no rows."""
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
         question, target, _, plans = self._planned(text, epsilon, delta, cost, call)
-        return Explanation(question=question, target=target, plans=plans, cost=_sum(plans))
+        return Explanation(
+            question=question, target=target, plans=plans, cost=_sum(plans), tree=render(text, self._catalog)
+        )
 
     # ---------------------------------------------------------------- other releases on the same budget
 

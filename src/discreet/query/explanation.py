@@ -21,12 +21,16 @@ __all__ = ["Explanation"]
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Plan, bounds, cost, noise and expected error of a question; `print` it. Nothing was spent and no row was read."""
+    """Plan, bounds, cost, noise and expected error of a question; `print` it. Nothing was spent and no row was read.
+
+    `tree` shows the operators, each with what one unit can change through it.
+    """
 
     question: Question
     target: Target
     plans: tuple[Private, ...]
     cost: Cost
+    tree: str = ""
 
     @property
     def report(self) -> tuple[str, ...]:
@@ -46,6 +50,8 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [f"target  {self.target}", f"cost    {self.cost}", ""]
+        if self.tree:
+            lines += ["plan", *(f"  {line}" for line in self.tree.splitlines()), ""]
         for number, plan in enumerate(self.plans):
             lines += self._block(number, plan)
         if self.report:

@@ -45,7 +45,7 @@ __all__ = ["Cells", "RankAnswer", "Scale", "Units", "measure_rank"]
 _PER_OCTAVE = 128
 _SEARCH = 0.35  # share of the price for the bisection
 _CLEAR = 4.0  # standard deviations that make a sign clear
-_FEW = 2.0  # MIN and MAX leave out about so many standard deviations of weight
+_FEW = 4.0  # MIN and MAX leave out about so many standard deviations of weight
 _FAR = 6.0
 _WIDEST = 2.0**29.5  # Gaussian noise is drawn up to 10^9
 
@@ -227,9 +227,9 @@ def _rounds(scale: Scale) -> int:
     return max(1, (last - first + 1).bit_length())
 
 
-def _each(noise: float, scale: Scale) -> float:
-    """The noise multiplier of one round of the bisection."""
-    return noise * math.sqrt(_rounds(scale) / _SEARCH) * (1 + 1e-12)
+def _each(noise: float, scale: Scale, search: float = _SEARCH) -> float:
+    """The noise multiplier of one round of the bisection, with this share of the price for all of them."""
+    return noise * math.sqrt(_rounds(scale) / search) * (1 + 1e-12)
 
 
 def measure_rank(
@@ -255,7 +255,8 @@ def measure_rank(
 def _bisected(
     cells: Cells, aggregate: Aggregate, bound: float, parts: int, *, noise: float, generator: Generator | None
 ) -> RankAnswer:
-    each = _each(noise, cells.scale)
+    extreme = aggregate.function in ("min", "max")
+    each = _each(noise, cells.scale, 1.0 if extreme else _SEARCH)
     statistic = _Statistic.of(aggregate, parts, _FEW * each * bound)
     spread = each * statistic.largest * bound
 
@@ -276,6 +277,8 @@ def _bisected(
         low, high = np.where(negative, middle, low), np.where(negative, high, middle)
         clear_low = np.where(answer < -_CLEAR * spread, np.maximum(clear_low, middle), clear_low)
         clear_high = np.where(answer > _CLEAR * spread, np.minimum(clear_high, middle), clear_high)
+    if extreme:  # where few rows are left there is no slope to interpolate by
+        return RankAnswer(cells.scale, high.astype(np.float64) + 0.5, np.full(cells.groups, math.nan), gaussian=True)
     clear_high = np.maximum(clear_high, clear_low + 1)
     last = noise * math.sqrt(2 / (1 - _SEARCH)) * (1 + 1e-12)
     s_low, s_high = asked(clear_low, last).astype(float), asked(clear_high, last).astype(float)
@@ -292,7 +295,12 @@ def _bisected(
 def _chosen(
     cells: Cells, aggregate: Aggregate, bound: float, parts: int, *, noise: float, generator: Generator | None
 ) -> RankAnswer:
-    """An exponential mechanism for each group; a unit has one group, so their costs do not add up."""
+    """An exponential mechanism for each group.
+
+    A unit moves the weight of group g by c_g with a sum of at most the bound, and each choice is
+    (epsilon c_g / bound)-DP for it, because the loss of an exponential mechanism grows in proportion to the change of
+    its scores. So all choices together are epsilon-DP, in however many groups the unit counts.
+    """
     epsilon = 1 / noise / (1 + 1e-12)
     # Far beyond all values there may be many cells, each with the score -reach: together they must not win.
     reach = _FAR * bound * math.log(cells.last - cells.first + 2) / epsilon

@@ -1,0 +1,96 @@
+"""The price of a question, divided: no division costs more than the target says."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet import Budget, Cost
+from discreet.errors import InvalidArgument
+from discreet.query.allocation import allocate
+from discreet.query.target import Target, target_of
+
+WEIGHTS = st.lists(st.floats(0.1, 10), min_size=1, max_size=5).map(tuple)
+SHAPES = {"gaussian": st.booleans(), "choices": st.integers(0, 4), "keys": st.booleans(), "weights": WEIGHTS}
+
+
+@settings(max_examples=25)
+@given(epsilon=st.floats(0.01, 5), log_delta=st.floats(-12, -3), **SHAPES)
+def test_no_division_costs_more_than_epsilon_at_delta(
+    epsilon: float, log_delta: float, gaussian: bool, choices: int, keys: bool, weights: tuple[float, ...]
+) -> None:
+    delta = 10**log_delta
+    target = Target(epsilon=epsilon, delta=delta)
+    cost = allocate(target, gaussian=gaussian, choices=choices, keys=keys, weights=weights).cost
+    # The exponential mechanism alone may be read as pure DP; the Gaussian path is proved by mu and the leak.
+    assert cost.delta(epsilon) <= delta * (1 + 1e-9)
+
+
+@settings(max_examples=25)
+@given(value=st.floats(1e-4, 2), **(SHAPES | {"keys": st.just(False)}))
+def test_no_division_costs_more_than_rho_or_mu(
+    value: float, gaussian: bool, choices: int, keys: bool, weights: tuple[float, ...]
+) -> None:
+    shape = {"gaussian": gaussian, "choices": choices, "keys": keys, "weights": weights}
+    assert allocate(Target(rho=value), **shape).cost.zcdp() <= value * (1 + 1e-9)
+    assert allocate(Target(mu=value), **shape).cost.gdp() <= value * (1 + 1e-9)
+
+
+def test_a_heavier_measure_has_less_noise_on_both_paths() -> None:
+    target = Target(epsilon=1.0, delta=1e-6)
+    laplace = allocate(target, gaussian=False, choices=0, keys=False, weights=(1.0, 3.0)).noise
+    assert laplace == pytest.approx((4.0, 4 / 3))
+    gaussian = allocate(target, gaussian=True, choices=0, keys=False, weights=(1.0, 4.0)).noise
+    assert gaussian[0] == pytest.approx(2 * gaussian[1])
+
+
+def test_private_keys_need_a_delta_and_the_refusal_says_so() -> None:
+    with pytest.raises(InvalidArgument, match="list the keys in the policy"):
+        allocate(Target(epsilon=1.0), gaussian=False, choices=0, keys=True, weights=(1.0,))
+
+
+BUDGET = Budget(epsilon=3.0, delta=1e-6)
+
+
+def test_a_question_without_a_delta_takes_a_hundredth_of_the_budgets() -> None:
+    assert target_of(0.5, None, None, BUDGET) == Target(epsilon=0.5, delta=1e-8)
+    assert target_of(0.5, 1e-7, None, BUDGET) == Target(epsilon=0.5, delta=1e-7)
+    assert target_of(0.5, None, None, Budget(epsilon=3.0)) == Target(epsilon=0.5)
+
+
+@pytest.mark.parametrize(
+    ("cost", "target"),
+    [
+        (Cost.pure(0.5), Target(epsilon=0.5)),
+        (Cost.approximate(0.5, 1e-7), Target(epsilon=0.5, delta=1e-7)),
+        (Cost.concentrated(0.1), Target(rho=0.1)),
+        (Cost.gaussian_dp(0.2), Target(mu=0.2)),
+        (Cost.gaussian(4.0), Target(mu=0.25)),
+        (Cost.laplace(4.0), Target(epsilon=0.25)),
+    ],
+)
+def test_a_cost_that_is_a_plain_guarantee_is_a_target(cost: Cost, target: Target) -> None:
+    assert target_of(None, None, cost, BUDGET) == target
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "cost"),
+    [
+        (None, None, None),
+        (0.5, None, Cost.pure(0.5)),
+        (None, 1e-7, Cost.pure(0.5)),
+        (-1.0, None, None),
+        (math.nan, None, None),
+        (0.5, 1.5, None),
+        (None, None, 0.5),
+        (None, None, Cost.pure(0.5) + Cost.laplace(2.0)),
+        (None, None, 2 * Cost.pure(0.5)),
+        (None, None, Cost.randomized_response(0.5)),
+    ],
+)
+def test_anything_else_is_refused(epsilon: object, delta: object, cost: object) -> None:
+    with pytest.raises(InvalidArgument):
+        target_of(epsilon, delta, cost, BUDGET)

@@ -1,0 +1,96 @@
+"""Private choices of bounds: what they may cost, and that they choose well."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from discreet.query import choices
+from discreet.query.choices import bound_of, bucket, choose_bound, choose_share
+
+
+def law(scores: list, scale: object) -> np.ndarray:
+    logs = np.array([float(score * scale) for score in scores])
+    return logs - logsumexp(logs)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
+    """The log-probabilities of every choice, as they are handed to the exact sampler."""
+    laws: list[np.ndarray] = []
+    original = choices.exponential_choice
+
+    def spied(scores: list, *, scale: object, generator: object = None) -> int:
+        laws.append(law(scores, scale))
+        return int(original(scores, scale=scale))
+
+    monkeypatch.setattr(choices, "exponential_choice", spied)
+    return laws
+
+
+@pytest.mark.parametrize("allowed", [0.0, 1.5, 30.0])
+@pytest.mark.parametrize("epsilon", [0.05, 0.7])
+def test_one_unit_more_moves_every_probability_by_no_more_than_epsilon(
+    allowed: float, epsilon: float, seen: list[np.ndarray]
+) -> None:
+    rng = np.random.default_rng(4)
+    buckets, units = np.arange(-4, 60), rng.integers(0, 9, 64)
+    worst = 0.0
+    for extra in range(0, 64, 3):
+        more = units.copy()
+        more[extra] += 1
+        seen.clear()
+        for counts in (units, more):
+            choose_bound(buckets, counts, epsilon=epsilon, allowed=allowed)
+        gap = seen[1] - seen[0]
+        assert np.max(np.abs(gap)) <= epsilon * (1 + 1e-9)
+        assert np.max(gap) - np.min(gap) <= epsilon * (1 + 1e-9)  # the bounded range that the cost claims
+        worst = max(worst, float(np.max(np.abs(gap))))
+    assert worst > 0.1 * epsilon
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_one_unit_more_moves_a_choice_of_a_share_by_no_more_than_epsilon(share: float, seen: list[np.ndarray]) -> None:
+    rng = np.random.default_rng(5)
+    buckets, units = np.arange(-4, 60), rng.integers(0, 9, 64)
+    for extra in range(0, 64, 3):
+        more = units.copy()
+        more[extra] += 1
+        seen.clear()
+        for counts in (units, more):
+            choose_share(buckets, counts, epsilon=0.5, share=share)
+        gap = seen[1] - seen[0]
+        assert np.max(np.abs(gap)) <= 0.5 * (1 + 1e-9)
+
+
+def test_a_bound_is_near_the_size_that_few_units_exceed() -> None:
+    rng = np.random.default_rng(6)
+    sizes = rng.lognormal(3, 1, 100_000)
+    numbers, units = np.unique(np.ceil(np.log2(sizes) * choices.STEPS).astype(int), return_counts=True)
+    chosen = [bound_of(choose_bound(numbers, units, epsilon=0.2, allowed=100.0)) for _ in range(40)]
+    exact = np.sort(sizes)[-100]
+    assert exact / 1.5 < np.median(chosen) < exact * 1.5
+    shares = [bound_of(choose_share(numbers, units, epsilon=0.2, share=0.9)) for _ in range(20)]
+    assert np.quantile(sizes, 0.9) / 1.3 < np.median(shares) < np.quantile(sizes, 0.9) * 1.3
+
+
+def test_without_any_units_a_choice_is_still_made() -> None:
+    empty = np.array([], dtype=int)
+    assert bound_of(choose_bound(empty, empty, epsilon=0.2, allowed=1.0)) > 0
+    assert bound_of(choose_share(empty, empty, epsilon=0.2, share=0.9)) > 0
+
+
+def test_the_bucket_of_a_size_is_the_first_bound_that_is_not_below_it() -> None:
+    import duckdb
+
+    for size in (0.0, 0.3, 1.0, 1.0001, 7.0, 2.0**40, 2.0**100):
+        ((number,),) = duckdb.sql(f"SELECT {bucket(f'{size!r}::DOUBLE')}").fetchall()
+        if size > 0.5:
+            assert bound_of(number) >= size * (1 - 1e-12)
+            assert bound_of(number - 1) < size
+        else:
+            assert bound_of(number) == 0.5
+    assert math.isfinite(bound_of(448))

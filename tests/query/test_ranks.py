@@ -1,0 +1,118 @@
+"""Quantiles, MIN and MAX of groups: the grid, the statistic, and the answers."""
+
+from __future__ import annotations
+
+import math
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.query.measuring import measure
+from discreet.query.options import Options
+from discreet.query.plan import Aggregate
+from discreet.query.private import private_plan
+from discreet.query.ranks import Cells, Scale, Units, measure_rank
+from discreet.query.target import Target
+from query.tables import PUBLIC, block, session_of, visits, without_noise
+
+SCALES = {
+    "free": Scale(None, "float"),
+    "positive": Scale((0.0, 500.0), "float"),
+    "around zero": Scale((-20.0, 300.0), "float"),
+    "narrow": Scale((36.0, 42.0), "float"),
+    "whole": Scale((0.0, 120.0), "integer"),
+    "free whole": Scale(None, "integer"),
+    "days": Scale(None, "date"),
+    "times": Scale(None, "timestamp"),
+}
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_every_value_is_in_a_cell_whose_places_give_it_back(name: str) -> None:
+    scale = SCALES[name]
+    low, high = scale.ends
+    inside = np.linspace(max(low, -1e6), min(high, 1e6), 401)
+    values = [*inside.tolist(), low, high, -math.inf, math.inf, 0.0, 1e-9]
+    rows = ", ".join(f"('{value}'::DOUBLE)" for value in values)
+    found = duckdb.sql(f"SELECT {scale.sql('x')} FROM (SELECT {scale.clamped('v')} AS x FROM (VALUES {rows}) t(v))")
+    cells = np.array([row[0] for row in found.fetchall()])
+    first, last = scale.cells
+    assert cells.min() >= first
+    assert cells.max() <= last
+    wanted = np.clip(values, low, high)
+    order = np.argsort(wanted, kind="stable")
+    assert np.all(np.diff(cells[order]) >= 0)  # cells increase with values
+    reach = np.maximum(np.abs(wanted) * 0.02, 2 * (high - low) / (1 << 20) + 2)
+    assert np.all(np.abs(scale.value(cells + 0.5) - wanted) <= reach)
+
+
+def cells_of(values: np.ndarray, scale: Scale, weight: int, groups: int = 1) -> Cells:
+    rows = ", ".join(f"({value!r}::DOUBLE)" for value in values.tolist())
+    found = duckdb.sql(f"SELECT {scale.sql('v')} FROM (VALUES {rows}) t(v)").fetchnumpy()
+    cell = next(iter(found.values()))
+    group = np.arange(values.size) % groups
+    return Cells(groups, group, cell, np.full(values.size, weight), scale)
+
+
+@pytest.mark.parametrize("gaussian", [True, False])
+@pytest.mark.parametrize("probability", [0.1, 0.5, 0.9])
+def test_quantiles_of_many_rows_are_close(gaussian: bool, probability: float) -> None:
+    values = np.random.default_rng(3).lognormal(3, 1, 4000)
+    scale = SCALES["positive"]
+    aggregate = Aggregate("quantile", "a0", "q", "x0", probability=probability)
+    noise = 2.0 if gaussian else 1.0
+    units = Units.of(scale, 1.0, noise, gaussian=gaussian)
+    cells = cells_of(values, scale, units.weight)
+    answer = measure_rank(cells, aggregate, bound=1.0, units=units, noise=noise, gaussian=gaussian, generator=None)
+    exact = np.quantile(values, probability)
+    assert answer.values[0] == pytest.approx(exact, rel=0.05)
+    if gaussian:
+        low, high = answer.interval(0.999)
+        assert low[0] <= exact * 1.01
+        assert high[0] >= exact * 0.99
+
+
+@pytest.mark.parametrize("gaussian", [True, False])
+def test_extremes_stay_within_the_values_and_near_their_ends(gaussian: bool) -> None:
+    values = np.random.default_rng(4).uniform(50, 100, 5000)
+    scale = SCALES["positive"]
+    noise = 1.0
+    units = Units.of(scale, 1.0, noise, gaussian=gaussian)
+    cells = cells_of(values, scale, units.weight)
+    for function, low, high in (("max", 94, 101), ("min", 49, 56)):
+        aggregate = Aggregate(function, "a0", function, "x0")
+        answer = measure_rank(cells, aggregate, bound=1.0, units=units, noise=noise, gaussian=gaussian, generator=None)
+        assert low < answer.values[0] < high
+
+
+@settings(max_examples=8)
+@given(st.integers(0, 2**20))
+def test_one_unit_moves_the_weights_below_any_place_by_no_more_than_its_bound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        without_noise(patch, bound=6)
+        taken: list[Cells] = []
+        patch.setattr(
+            "discreet.query.measuring.measure_rank",
+            lambda cells, *_, **facts: taken.append((cells, facts["bound"], facts["units"])),  # type: ignore[func-returns-value]
+        )
+        aggregate = Aggregate("quantile", "a0", "q", "nx", probability=0.5, bounds=(0.0, 40.0), kind="integer")
+        for target in (Target(mu=0.5), Target(epsilon=1.0)):
+            plan = private_plan(block(aggregate, keys=(PUBLIC,)), target, Options())
+            table = visits(8, 120, seed)
+            unit = int(rng.integers(0, 8))
+            import pyarrow.compute as pc
+
+            rest = table.filter(pc.fill_null(pc.not_equal(table["u"], unit), True))
+            taken.clear()
+            for rows in (table, rest):
+                with session_of(rows, threads=1) as session:
+                    measure(session, plan)
+            (whole, bound, units), (fewer, _, _) = taken  # type: ignore[misc]
+            places = rng.integers(whole.first - 1, whole.last + 1, whole.groups)
+            change = np.abs(whole.below(places) - fewer.below(places)).astype(float)
+            norm = np.linalg.norm(change, ord=2 if plan.gaussian else 1)
+            assert norm <= bound * units.weight
