@@ -70,7 +70,7 @@ def make_codes(session: Session, plan: Private) -> tuple[str, str]:
     keys = plan.block.keys
     source = f"({plan.block.rows}) r"
     if not keys:
-        return source, "0"
+        return source, "CAST(0 AS INTEGER)"
     if not plan.public:
         columns = ", ".join(key.column for key in keys)
         session.execute(
