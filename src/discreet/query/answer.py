@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import os
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import unit_fraction
@@ -55,8 +57,7 @@ class Answer:
     ) -> Answer:
         """The answer whose table is the question's own post-processing of the noisy numbers."""
         tables = {f"noisy_{i}": noisy_table(block) for i, block in enumerate(measured)}
-        with Sandbox() as sandbox:
-            table = sandbox.run(question.after, {**tables, **public})
+        table = _sandbox(os.getpid()).run(question.after, {**tables, **public})
         return cls(question=question, _measured=measured, _public=public, _table=table, **facts)
 
     @property
@@ -97,8 +98,7 @@ class Answer:
         """
         level = unit_fraction("confidence", confidence)
         tables = {f"noisy_{i}": noisy_table(block, level) for i, block in enumerate(self._measured)}
-        with Sandbox() as sandbox:
-            return sandbox.run(with_intervals(self.question), {**tables, **self._public})
+        return _sandbox(os.getpid()).run(with_intervals(self.question), {**tables, **self._public})
 
     @property
     def bounds(self) -> dict[str, float]:
@@ -142,6 +142,11 @@ class Answer:
         more = f"<p>… {len(self) - _SHOWN} more rows</p>" if len(self) > _SHOWN else ""
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return f"{table}{more}<p>{html.escape(str(self.target))}</p>"
+
+
+@lru_cache(maxsize=1)
+def _sandbox(process: int) -> Sandbox:  # noqa: ARG001 (a forked child makes its own)
+    return Sandbox()
 
 
 def _text(value: Any) -> str:

@@ -19,6 +19,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from discreet.engines import arrow_column
 from discreet.query.moments import number
 
 if TYPE_CHECKING:
@@ -95,9 +98,12 @@ def _dictionary(session: Session, place: int, key: Key) -> None:
 
     assert key.values is not None
     texts = [None if value is None else _text(value) for value in key.values]
-    numbers = pa.array(range(len(texts)), pa.int32())
-    session.insert("listed", pa.table({"k": pa.array(texts, pa.string()), "i": numbers}))
-    session.execute(f"CREATE OR REPLACE TEMP TABLE d{place} AS SELECT CAST(k AS {key.sql_type}) AS k, i FROM listed")
+    numbers = arrow_column(np.arange(len(texts)))
+    session.insert("listed", pa.table({"k": arrow_column(texts), "i": numbers}))
+    session.execute(
+        f"CREATE OR REPLACE TEMP TABLE d{place} AS SELECT CAST(k AS {key.sql_type}) AS k, CAST(i AS INTEGER) AS i "
+        "FROM listed"
+    )
 
 
 def make_per(session: Session, plan: Private, source: str, cell: str, secret: int) -> None:

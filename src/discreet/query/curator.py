@@ -47,6 +47,7 @@ class Curator:
     def __init__(self, policy: Policy, *, engine: DuckDBEngine, catalog: Catalog, ledger: Ledger, analyst: str) -> None:
         self.policy, self.ledger, self.analyst = policy, ledger, analyst
         self._engine, self._catalog = engine, catalog
+        self._opened_with = self.budget  # the default delta of questions follows it
 
     @classmethod
     def open(
@@ -227,7 +228,7 @@ class Curator:
             written.pop("epsilon", None) if epsilon is None and cost is None else epsilon,
             written.pop("delta", None) if delta is None else delta,
             cost,
-            self.budget,
+            self._opened_with,
         )
         stated = {name: value for name, value in call.items() if value is not None}
         written.pop("epsilon", None)

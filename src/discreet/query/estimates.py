@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.engines import arrow_column
 from discreet.query.moments import Moment, moments_of
 
 if TYPE_CHECKING:
@@ -129,12 +130,21 @@ def _shown(values: NDArray[np.float64], aggregate: Aggregate, *, up: bool | None
     if aggregate.kind in ("date", "timestamp") and aggregate.function in ("min", "max", "quantile"):
         ticks = rounding(finite).astype(np.int64)
         if aggregate.kind == "timestamp":
-            return pa.array(ticks, pa.int64(), mask=missing).cast(pa.timestamp("us"))
-        days = np.clip(ticks, _days(dt.date.min), _days(dt.date.max)).astype(np.int32)
-        return pa.array(days, pa.int32(), mask=missing).cast(pa.date32())
-    if whole:
-        return pa.array(rounding(finite).astype(np.int64), mask=missing)
-    return pa.array(np.where(missing, 0.0, values), mask=missing)
+            return _column(ticks, missing).cast(pa.timestamp("us"))
+        days = np.clip(ticks, _days(dt.date.min), _days(dt.date.max))
+        return _column(days, missing).cast(pa.int32()).cast(pa.date32())
+    return _column(rounding(finite).astype(np.int64) if whole else values, missing)
+
+
+def _column(values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
+    if not missing.any():
+        return arrow_column(values)
+    import pyarrow as pa
+
+    listed = [None if gone else value for value, gone in zip(values.tolist(), missing.tolist(), strict=True)]
+    column = arrow_column(listed)
+    kind = pa.int64() if values.dtype == np.int64 else pa.float64()
+    return column if column.type == kind else column.cast(kind)
 
 
 def _days(date: dt.date) -> int:
@@ -146,4 +156,4 @@ def _key_array(values: Any) -> pa.Array:
 
     if isinstance(values, pa.ChunkedArray | pa.Array):
         return values
-    return pa.array(values)
+    return arrow_column(values)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.engines import arrow_column
 from discreet.errors import StorageError
 from discreet.query.laws import NoisySum
 from discreet.query.measuring import Measured
@@ -60,14 +61,14 @@ def _table(measured: Measured) -> pa.Table:
 
     columns: dict[str, Any] = {}
     for name, values in measured.keys.items():
-        columns[f"key {name}"] = values if isinstance(values, pa.ChunkedArray | pa.Array) else pa.array(values)
+        columns[f"key {name}"] = values if isinstance(values, pa.ChunkedArray | pa.Array) else arrow_column(values)
     for i, noisy in enumerate(measured.moments):
-        columns[f"moment {i}"] = pa.array(noisy.values)
+        columns[f"moment {i}"] = arrow_column(noisy.values)
     for i, noisy in enumerate(measured.distincts):
-        columns[f"distinct {i}"] = pa.array(noisy.values)
+        columns[f"distinct {i}"] = arrow_column(noisy.values)
     for i, rank in enumerate(measured.ranks):
-        columns[f"place {i}"], columns[f"slope {i}"] = pa.array(rank.place), pa.array(rank.slope)
-    columns["group"] = pa.array(np.arange(measured.groups))
+        columns[f"place {i}"], columns[f"slope {i}"] = arrow_column(rank.place), arrow_column(rank.slope)
+    columns["group"] = arrow_column(np.arange(measured.groups))
     facts = {
         "version": _VERSION,
         "moments": [noisy.scale for noisy in measured.moments],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.engines import arrow_column
 from discreet.noise import rounded_gaussian, rounded_laplace, secure_generator
 from discreet.query import keys as key_selection
 from discreet.query.bounding import SLACK, Grid, clipped, make_codes, make_per, make_sizes, norm
@@ -118,7 +119,7 @@ class _Run:
         """Write down the kept groups, in order of their keys: that of the engine must not show."""
         import pyarrow as pa
 
-        self.session.insert("chosen", pa.table({"code": pa.array(codes, pa.int32())}))
+        self.session.insert("chosen", pa.table({"code": arrow_column(codes.astype(np.int64))}))
         columns = ", ".join(key.column for key in self.plan.block.keys)
         self.session.execute(
             f"CREATE OR REPLACE TEMP TABLE kept AS SELECT code, {columns}, CAST(row_number() OVER (ORDER BY {columns}) "
