@@ -49,10 +49,10 @@ class Options:
             given["bounds"] = _bounds(given["bounds"])
         return cls(**given)
 
-    def bounds_for(self, label: str) -> tuple[float, float] | None:
-        """The stated range of an argument, if any."""
+    def bounds_for(self, *labels: str) -> tuple[float, float] | None:
+        """The stated range of an argument that goes by any of these labels, if any."""
         named = dict(self.bounds)
-        return named.get(label, named.get("*"))
+        return next((named[label] for label in (*labels, "*") if label in named), None)
 
 
 def _bounds(given: Any) -> tuple[tuple[str, tuple[float, float]], ...]:

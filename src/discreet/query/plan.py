@@ -41,7 +41,8 @@ class Aggregate:
     (with `probability`). `argument` is the column of `Block.rows` (x0, x1, ...; DOUBLE or BIGINT for numbers) or None;
     `column` the name of the result in the noisy table (a0, a1, ...); `bounds` the public range of the argument, to
     which values are clamped, or None if it must be found privately. `kind` is "integer", "float", "date", "timestamp":
-    dates travel as whole days and timestamps as whole microseconds since 1970, as BIGINT.
+    dates travel as whole days and timestamps as whole microseconds since 1970, as BIGINT. `label` is the whole call and
+    `of` its argument, as they were written.
     """
 
     function: str
@@ -51,6 +52,7 @@ class Aggregate:
     bounds: tuple[float, float] | None = None
     probability: float | None = None
     kind: str = "float"
+    of: str = ""
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
 
 
 def _bounded(aggregate: Aggregate, options: Options) -> Aggregate:
-    bounds = options.bounds_for(aggregate.label)
+    bounds = options.bounds_for(aggregate.label, aggregate.of)
     return aggregate if bounds is None or aggregate.argument is None else replace(aggregate, bounds=bounds)
 
 

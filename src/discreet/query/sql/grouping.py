@@ -154,6 +154,7 @@ class Grouping:
                 argument.bounds,
                 probability,
                 argument.kind,
+                self.plan.source.written(call.argument) if call.argument is not None else "",
             )
             self.aggregates[key] = found
         type_ = RESULTS.get(found.function, DOUBLE)

@@ -11,12 +11,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from discreet.query.sql.calendar import tamed
 from discreet.query.sql.types import BIGINT
 
 if TYPE_CHECKING:
+    from sqlglot import exp
+
     from discreet.query.sql.aggregates import Call
     from discreet.query.sql.relation import Relation
     from discreet.query.sql.scope import Rows
@@ -47,7 +47,7 @@ def argument_of(rows: Rows, call: Call, relation: Relation) -> Argument:
         both = rows.truth(node).sql
         return Argument("count", _if(f"{condition} AND {both}" if condition else both, ONE), "integer")
     if call.function == "count_distinct":
-        return _distinct(rows, node, condition, call)
+        return _distinct(rows, node, condition)
     value = rows.value(node)
     if call.function == "count":
         if value.constant and value.is_literal and value.python is not None:
@@ -64,19 +64,12 @@ def _if(condition: str | None, sql: str) -> str:
     return sql if condition is None else f"CASE WHEN {condition} THEN {sql} END"
 
 
-def _distinct(rows: Rows, node: exp.Expr, condition: str | None, call: Call) -> Argument:
-    """COUNT(DISTINCT x): units if x is the unit, also where CASE leaves some out."""
-    node = node.unnest()
+def _distinct(rows: Rows, node: exp.Expr, condition: str | None) -> Argument:
+    """COUNT(DISTINCT x): units if x is the unit."""
     value = rows.value(node)
     if value.is_unit:
-        return Argument("count_units", _if(condition, ONE) if condition else None, "integer")
-    if isinstance(node, exp.Case) and node.this is None and len(node.args["ifs"]) == 1:
-        branch, default = node.args["ifs"][0], node.args.get("default")
-        chosen = rows.value(branch.args["true"])
-        if chosen.is_unit and (default is None or isinstance(default, exp.Null)):
-            test = rows.truth(branch.this).sql
-            return Argument("count_units", _if(f"{condition} AND {test}" if condition else test, ONE), "integer")
-    del call
+        function = "count_units" if condition is None else "count_distinct"
+        return Argument(function, _if(condition, value.sql) if condition else None, "integer")
     return Argument("count_distinct", _if(condition, value.sql), "integer")
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KNOWN_OPTIONS", "split_options"]
 
-KNOWN_OPTIONS = ("epsilon", "delta", "rho", "mu", "max_groups", "max_rows", "bounds", "bounding", "reuse")
+KNOWN_OPTIONS = ("epsilon", "delta", "max_groups", "max_rows", "bounds", "bounding")
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -94,15 +94,15 @@ class _Reader:
             self.expect(CLOSING[text])
             return tuple(items)
         if text == "{":
-            pairs = []
+            pairs: dict[str, Any] = {}
             while not self.ahead("}"):
                 name = self.take().text
                 self.expect(":")
-                pairs.append((name, self.value()))
+                pairs[name] = self.value()
                 if not self.ahead("}"):
                     self.expect(",")
             self.expect("}")
-            return tuple(pairs)
+            return pairs
         if text == "-":
             number = self.value()
             if isinstance(number, int | float) and not isinstance(number, bool):

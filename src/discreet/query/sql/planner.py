@@ -302,6 +302,8 @@ class Planner:
 
     def _shown(self, node: exp.Select, relation: Relation) -> list[Shown]:
         """The SELECT list with * written out."""
+        if not node.expressions:
+            raise self.source.refusal("nothing is selected", advice="write SELECT COUNT(*) FROM ...", at=node)
         shown: list[Shown] = []
         for part in node.expressions:
             star = part.this if isinstance(part, exp.Column) else part

@@ -1,0 +1,189 @@
+"""What is refused: with the place in the text, a reason and an advice, and never with words of parser or engine."""
+
+from __future__ import annotations
+
+import pytest
+
+from discreet.errors import QueryRefused
+from discreet.query.parse import parse
+from query import shop
+
+REFUSED = [
+    # rows of people
+    ("SELECT * FROM visits", "rows of people"),
+    ("SELECT spend FROM visits WHERE user_id = 17", "rows of people"),
+    ("SELECT user_id, COUNT(*) FROM visits GROUP BY user_id", "one row for each person"),
+    ("SELECT COUNT(*) FROM visits GROUP BY user_id", "one row for each person"),
+    ("SELECT DISTINCT user_id FROM visits", "rows of people"),
+    ("SELECT city FROM visits ORDER BY spend LIMIT 1", "choose among rows of people"),
+    ("SELECT COUNT(*) FROM (SELECT * FROM visits LIMIT 10)", "choose among rows of people"),
+    ("SELECT COUNT(*) FROM (SELECT * FROM visits ORDER BY spend)", "choose among rows of people"),
+    ("SELECT COUNT(*) FROM visits TABLESAMPLE 10%", "sampling is not supported"),
+    ("SELECT city, row_number() OVER (PARTITION BY city) FROM visits", "window functions"),
+    ("SELECT COUNT(*) FROM visits QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY day) = 1", "QUALIFY"),
+    ("SELECT COUNT(*) FROM visits WHERE spend > (SELECT AVG(spend) FROM visits)", "answer of its own"),
+    ("SELECT COUNT(*) FROM visits WHERE city IN (SELECT city FROM visits)", "reads rows of people"),
+    ("SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM users u WHERE u.user_id = v.user_id)", "subquery"),
+    (
+        "SELECT COUNT(*) FROM visits v WHERE spend > (SELECT MIN(r.population) FROM regions r WHERE r.city = v.city)",
+        "'v'",
+    ),
+    # joins
+    ("SELECT COUNT(*) FROM visits v JOIN users u ON v.city = u.country", "without equating their units"),
+    ("SELECT COUNT(*) FROM visits v JOIN users u ON v.user_id = u.user_id OR v.ok", "without equating their units"),
+    ("SELECT COUNT(*) FROM visits v JOIN users u ON v.user_id = u.user_id + 0", "without equating their units"),
+    ("SELECT COUNT(*) FROM visits, users", "without equating their units"),
+    ("SELECT COUNT(*) FROM visits v, users u WHERE v.user_id = u.user_id OR v.ok", "without equating their units"),
+    ("SELECT COUNT(*) FROM visits v CROSS JOIN users u", "without equating their units"),
+    ("SELECT COUNT(*) FROM visits a JOIN visits b ON a.user_id = a.user_id", "without equating their units"),
+    (
+        "SELECT COUNT(*) FROM visits a LEFT JOIN users b USING (user_id) JOIN users c ON b.user_id = c.user_id",
+        "without eq",
+    ),
+    ("SELECT COUNT(*) FROM visits v FULL JOIN users u ON v.user_id = u.user_id", "FULL JOIN of two tables"),
+    ("SELECT COUNT(*) FROM visits v RIGHT JOIN users u ON v.user_id = u.user_id", "RIGHT JOIN of two tables"),
+    ("SELECT COUNT(*) FROM visits NATURAL JOIN users", "NATURAL JOIN"),
+    ("SELECT COUNT(*) FROM visits v SEMI JOIN users u ON v.user_id = u.user_id", "SEMI JOIN"),
+    ("SELECT COUNT(*) FROM regions r LEFT JOIN visits v ON r.city = v.city", "belong to no unit"),
+    ("SELECT COUNT(*) FROM visits v FULL JOIN regions r ON r.city = v.city", "belong to no unit"),
+    ("SELECT COUNT(*) FROM events e JOIN regions r ON e.kind = r.city", "could multiply rows"),
+    ("SELECT COUNT(*) FROM events e JOIN events f ON e.kind = f.kind", "every row is a unit"),
+    (
+        "SELECT COUNT(*) FROM visits v JOIN (SELECT city, COUNT(*) n FROM visits GROUP BY city) c ON v.city = c.city",
+        "already",
+    ),
+    ("SELECT COUNT(*) FROM (SELECT city FROM visits UNION ALL SELECT city FROM regions)", "UNION ALL of rows"),
+    ("SELECT COUNT(*) FROM (SELECT user_id FROM visits UNION SELECT user_id FROM users)", "UNION removes"),
+    ("SELECT COUNT(*) FROM visits EXCEPT SELECT COUNT(*) FROM users", "EXCEPT is not supported"),
+    ("SELECT COUNT(*) FROM visits POSITIONAL JOIN users", ""),
+    # groups and aggregates
+    ("SELECT city, spend, COUNT(*) FROM visits GROUP BY city", "neither in GROUP BY nor inside"),
+    ("SELECT city, COUNT(*) FROM visits", "neither in GROUP BY nor inside"),
+    ("SELECT COUNT(*) FROM visits GROUP BY ROLLUP (city)", "ROLLUP"),
+    ("SELECT COUNT(*) FROM visits GROUP BY GROUPING SETS ((city), (category))", "GROUPING SETS"),
+    ("SELECT COUNT(*) FROM visits GROUP BY 3", "no column 3"),
+    ("SELECT COUNT(*) FROM visits GROUP BY COUNT(*)", "GROUP BY an aggregate"),
+    ("SELECT COUNT(*) FROM visits WHERE COUNT(*) > 3", "cannot stand here"),
+    ("SELECT SUM(COUNT(*)) FROM visits", "cannot stand here"),
+    ("SELECT SUM(city) FROM visits", "needs a number"),
+    ("SELECT MAX(city) FROM visits", "needs a number"),
+    ("SELECT AVG(day) FROM visits", "of a date is not supported"),
+    ("SELECT SUM(DISTINCT spend) FROM visits", "DISTINCT inside"),
+    ("SELECT COUNT(DISTINCT city, note) FROM visits", "one expression"),
+    ("SELECT string_agg(city, ',') FROM visits", "not supported"),
+    ("SELECT array_agg(spend) FROM visits", "not supported"),
+    ("SELECT any_value(city) FROM visits", "not supported"),
+    ("SELECT arg_max(city, spend) FROM visits", "not supported"),
+    ("SELECT histogram(spend) FROM visits", "not known"),
+    ("SELECT bool_and(ok) FROM visits", "not supported"),
+    ("SELECT QUANTILE_CONT(spend, 1.5) FROM visits", "between 0 and 1"),
+    ("SELECT QUANTILE_CONT(spend, age) FROM visits", "between 0 and 1"),
+    ("SELECT QUANTILE_CONT(spend, [0.5, 0.9])[1] FROM visits", ""),
+    # functions and expressions
+    ("SELECT random() FROM visits", "another value each time"),
+    ("SELECT COUNT(*) FROM visits WHERE day < current_date", "another value each time"),
+    ("SELECT COUNT(*) FROM visits WHERE moment < now()", "another value each time"),
+    ("SELECT COUNT(*) FROM visits WHERE uuid() = note", "another value each time"),
+    ("SELECT getenv('HOME'), COUNT(*) FROM visits", "not known"),
+    ("SELECT COUNT(*) FROM read_csv('/etc/passwd')", "cannot stand in FROM"),
+    ("SELECT COUNT(*) FROM '/etc/passwd'", "no table"),
+    ("SELECT COUNT(*) FROM glob('*')", "cannot stand in FROM"),
+    ("SELECT COUNT(*) FROM information_schema.tables", "no schema"),
+    ("SELECT COUNT(*) FROM range(10)", "cannot stand in FROM"),
+    ("SELECT COUNT(*) FROM (VALUES (1)) t(x)", ""),
+    ("SELECT COUNT(*) FROM visits, LATERAL (SELECT visits.spend) t", ""),
+    ("SELECT COUNT(list_transform([spend], x -> x / 0)) FROM visits", ""),
+    ("SELECT COUNT([spend]) FROM visits", "lists, structs"),
+    ("SELECT SUM(spend[1]) FROM visits", ""),
+    ("SELECT COUNT(repeat(city, 1000000000)) FROM visits", "not known"),
+    ("SELECT COUNT(error('x')) FROM visits", "not known"),
+    ("SELECT COUNT(*) FROM visits WHERE city LIKE note", "must be written out"),
+    ("SELECT COUNT(*) FROM visits WHERE city LIKE '%a%b%c%d%e%f%'", "pattern is too large"),
+    ("SELECT COUNT(*) FROM visits WHERE regexp_matches(city, note)", "must be written out"),
+    ("SELECT COUNT(*) FROM visits WHERE regexp_matches(city, '(')", "cannot be read"),
+    ("SELECT COUNT(*) FROM visits WHERE city ~ '(a{1000}){1000}'", "cannot be read"),
+    ("SELECT COUNT(*) FROM visits WHERE city > 3", "do not go together"),
+    ("SELECT COUNT(*) FROM visits WHERE day > 'tomorrow'", "is not a date"),
+    ("SELECT COUNT(*) FROM visits WHERE city", "a condition is needed"),
+    ("SELECT SUM(city + 1) FROM visits", "a number is needed"),
+    ("SELECT SUM(ok + 1) FROM visits", "a number is needed"),
+    ("SELECT SUM(lower(spend)) FROM visits", "a text is needed"),
+    ("SELECT SUM(year(city)) FROM visits", "a date is needed"),
+    ("SELECT SUM(spend // 3) FROM visits", "divides whole numbers"),
+    ("SELECT SUM(round(spend, age)) FROM visits", "must be written out"),
+    ("SELECT COUNT(day + INTERVAL (age) DAY) FROM visits", "must be written out"),
+    ("SELECT COUNT(day + INTERVAL 99999999 YEAR) FROM visits", "too long"),
+    ("SELECT COUNT(CAST(city AS BLOB)) FROM visits", "CAST to BLOB"),
+    ("SELECT COUNT(CAST(day AS INTEGER)) FROM visits", "cannot be converted"),
+    ("SELECT COUNT(strftime(day, '%Q')) FROM visits", "format of a date"),
+    ("SELECT COUNT(replace(replace(city, 'a', 'x'), 'x', note)) FROM visits", "must be written out"),
+    ("SELECT COUNT(?) FROM visits", "parameters"),
+    # names
+    ("SELECT COUNT(*) FROM visit", "did you mean 'visits'"),
+    ("SELECT SUM(spnd) FROM visits", "did you mean 'spend'"),
+    ("SELECT SUM(v.spend) FROM visits", "there is: visits"),
+    ("SELECT SUM(flor(spend)) FROM visits", "did you mean 'floor'"),
+    ("SELECT COUNT(*) FROM visits a JOIN visits b ON a.user_id = b.user_id WHERE city = 'x'", "ambiguous"),
+    ("SELECT SUM(visits.main.spend) FROM visits", ""),
+    # statements and text
+    ("", "empty"),
+    ("   -- nothing", "empty"),
+    ("SELECT", "nothing is selected"),
+    ("SELECT COUNT(*) FROM visits; SELECT COUNT(*) FROM users", "one SELECT"),
+    ("DROP TABLE visits", "only questions"),
+    ("INSERT INTO visits SELECT * FROM visits", "only questions"),
+    ("COPY visits TO 'x.csv'", "only questions"),
+    ("PRAGMA database_list", "only questions"),
+    ("SET threads = 1", "only questions"),
+    ("EXPLAIN SELECT COUNT(*) FROM visits", "only questions"),
+    ("WITH x AS (SELECT 1) DELETE FROM visits", ""),
+    ("SELECT COUNT(*) INTO x FROM visits", ""),
+    ("SELECT COUNT(* FROM visits", "cannot be read"),
+    ("SELECT 'unfinished FROM visits", "cannot be read"),
+    ("WITH RECURSIVE a AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM a) SELECT * FROM a", "RECURSIVE"),
+    ("SELECT \ue0001\ue001", "characters without a meaning"),
+    ("SELECT " + "(" * 3000 + "1" + ")" * 3000, "nested too deeply"),
+    ("SELECT COUNT(*) FROM visits WHERE " + "NOT " * 4000 + "ok", "nested too deeply"),
+    ("SELECT COUNT(*) FROM visits WHERE age IN (" + ", ".join(map(str, range(5000))) + ")", "too l"),
+    ("SELECT '" + "x" * 30_000 + "' FROM visits", "too long"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), REFUSED, ids=[str(i) for i in range(len(REFUSED))])
+def test_what_is_not_understood_is_refused_with_advice(text, words):
+    with pytest.raises(QueryRefused) as caught:
+        parse(text, shop.CATALOG)
+    message = str(caught.value)
+    assert words in message
+    assert caught.value.advice
+    assert not any(foreign in message.lower() for foreign in ("sqlglot", "binder error", "parser error", "traceback"))
+    assert caught.value.__cause__ is None
+
+
+def test_a_refusal_points_at_the_place():
+    with pytest.raises(QueryRefused) as caught:
+        parse("SELECT city,\n       SUM(spnd) AS total\nFROM visits GROUP BY city", shop.CATALOG)
+    refusal = caught.value
+    assert (refusal.line, refusal.column) == (2, 12)
+    assert refusal.snippet == "       SUM(spnd) AS total\n           ^^^^"
+    assert str(refusal) == (
+        "there is no column 'spnd' (line 2, column 12): did you mean 'spend'?\n"
+        "           SUM(spnd) AS total\n"
+        "               ^^^^"
+    )
+
+
+def test_texts_cannot_be_grown_without_end():
+    inner = "SELECT user_id, city AS t FROM visits"
+    for _ in range(14):
+        inner = f"SELECT user_id, t || t AS t FROM ({inner})"
+    with pytest.raises(QueryRefused, match="grows too large"):
+        parse(f"SELECT COUNT(t) FROM ({inner})", shop.CATALOG)
+
+
+def test_names_that_are_used_many_times_cannot_make_the_planner_work_without_end():
+    text = "WITH a0 AS (SELECT COUNT(*) AS n FROM visits)"
+    for i in range(12):
+        text += f", a{i + 1} AS (SELECT x.n FROM a{i} x JOIN a{i} y ON x.n = y.n)"
+    with pytest.raises(QueryRefused, match="too many tables"):
+        parse(f"{text} SELECT * FROM a12", shop.CATALOG)
