@@ -321,6 +321,83 @@ def test_replaced_laplace_noise_stays_above_its_own_mixture_and_below_the_group_
     assert bound <= Cost.laplace(scale / 2).delta(epsilon)
 
 
+# ---------------------------------------------------------------------------------------------------- balls in bins
+
+
+@pytest.mark.parametrize(
+    ("cost", "p", "q"),
+    [
+        (Cost.randomized_response(1.0), [math.e, 1.0], [1.0, math.e]),
+        (Cost.from_pair([0.6, 0.3, 0.1], [0.1, 0.5, 0.4]), [0.6, 0.3, 0.1], [0.1, 0.5, 0.4]),
+        (Cost.from_pair([0.6, 0.4, 0.0], [0.1, 0.5, 0.4]), [0.6, 0.4, 0.0], [0.1, 0.5, 0.4]),
+        (Cost.from_pair([0.5, 0.4, 0.1], [0.6, 0.4, 0.0]), [0.5, 0.4, 0.1], [0.6, 0.4, 0.0]),
+    ],
+)
+@pytest.mark.parametrize("batches", [2, 3, 5])
+def test_an_epoch_of_few_batches_agrees_with_all_outcomes(
+    cost: Cost, p: list[float], q: list[float], batches: int
+) -> None:
+    with_record, without = np.array(p) / sum(p), np.array(q) / sum(q)
+    others = repeated(without, batches)
+    epoch = np.zeros_like(others)
+    for place in range(batches):
+        law = np.ones(1)
+        for batch in range(batches):
+            law = np.multiply.outer(law, with_record if batch == place else without).ravel()
+        epoch += law / batches
+    sampled = cost.sampled(1 / batches, scheme="balls_in_bins")
+    for epsilon in EPSILONS:
+        truth = max(hockey_stick(epoch, others, epsilon), hockey_stick(others, epoch, epsilon))
+        low, high = sampled.bounds(epsilon=epsilon)
+        assert low <= truth * (1 + 1e-9) + 1e-12
+        assert truth <= high * (1 + 1e-12) + 1e-15
+        assert high == pytest.approx(truth, rel=1e-6, abs=1e-9)
+    if batches > 2:
+        return
+    two = 2 * sampled
+    twice, plain = repeated(epoch, 2), repeated(others, 2)
+    truth = max(hockey_stick(twice, plain, 0.2), hockey_stick(plain, twice, 0.2))
+    assert truth <= two.delta(0.2) * (1 + 1e-9) <= truth * 1.001 + 1e-8
+
+
+def test_two_batches_of_gaussian_noise_agree_with_an_integral_in_the_plane() -> None:
+    x = np.linspace(-9, 9, 1601)
+    cell = (x[1] - x[0]) ** 2 / (2 * math.pi)
+    a, b = np.meshgrid(x, x, indexing="ij")
+    other = np.exp(-0.5 * (a * a + b * b)) * cell
+    epoch = 0.5 * other * (np.exp(a - 0.5) + np.exp(b - 0.5))
+    cost = Cost.gaussian(1.0).sampled(0.5, scheme="balls_in_bins")
+    for epsilon in (0.1, 0.5, 1.5):
+        truth = max(hockey_stick(epoch, other, epsilon), hockey_stick(other, epoch, epsilon))
+        low, high = cost.bounds(epsilon=epsilon)
+        assert low - 1e-5 <= truth <= high + 1e-5
+        assert high - low <= 1e-3 * high
+
+
+def test_an_epoch_of_a_hundred_batches_has_the_mean_of_simulated_epochs() -> None:
+    draws, batches = 100_000, 100
+    rng = np.random.default_rng(7)
+    total = np.zeros(draws)
+    for _ in range(batches):
+        total += np.exp(rng.standard_normal(draws) - 0.5)
+    gain = np.maximum(total / batches - math.exp(0.1), 0.0)
+    cost = Cost.gaussian(1.0).sampled(1 / batches, scheme="balls_in_bins")
+    low, high = cost.bounds(epsilon=0.1)
+    assert low <= high <= 1.01 * low
+    spread = 6 * float(gain.std()) / math.sqrt(draws)  # a false alarm in a billion runs
+    assert abs(float(gain.mean()) - high) <= spread
+    assert abs(float(gain.mean()) - 1.2 * high) > spread
+
+
+def test_an_epoch_costs_no_more_than_one_release_on_all_data() -> None:
+    cost = Cost.laplace(1.0)
+    epoch = cost.sampled(0.1, scheme="balls_in_bins")
+    assert epoch.delta(0.1) < cost.delta(0.1)
+    assert epoch.pure_epsilon() == cost.pure_epsilon()
+    assert Cost.from_json(epoch.to_json()) == epoch
+    assert cost.sampled(1.0, scheme="balls_in_bins") == cost
+
+
 # -------------------------------------------------------------------------------------- the other schemes, refusals
 
 
@@ -340,11 +417,17 @@ def test_one_cycle_is_one_sampled_turn() -> None:
         (Cost.gaussian(1.0), {"adjacency": "swap"}, "choose one of"),
         (Cost.concentrated(0.5, adjacency=REPLACE), {"scheme": "without_replacement"}, "dominating pair"),
         (Cost.concentrated(0.5), {"adjacency": REPLACE}, "dominating pair"),
+        (Cost.gaussian(1.0), {"scheme": "balls_in_bins", "adjacency": REPLACE}, "add-remove"),
     ],
 )
 def test_what_is_not_analysed_is_refused(cost: Cost, options: dict[str, str], words: str) -> None:
     with pytest.raises(InvalidArgument, match=words):
         cost.sampled(0.1, **options)  # type: ignore[arg-type]
+
+
+def test_the_batches_of_an_epoch_are_a_whole_number() -> None:
+    with pytest.raises(InvalidArgument, match="number of batches"):
+        Cost.gaussian(1.0).sampled(0.3, scheme="balls_in_bins")
 
 
 @pytest.mark.parametrize(
@@ -361,7 +444,7 @@ def test_all_schemes_are_stored(cost: Cost) -> None:
     assert cost.adjacency == REPLACE
 
 
-@pytest.mark.parametrize("kind", ["replaced", "together", "without_replacement", "sampled_renyi"])
+@pytest.mark.parametrize("kind", ["replaced", "together", "without_replacement", "balls_in_bins", "sampled_renyi"])
 def test_malformed_descriptions_are_refused(kind: str) -> None:
     for fields in ({}, {"base": 3, "rate": 0.1, "twice": {}}, {"parts": 7}, {"base": {"kind": "gaussian"}, "rate": 2}):
         part = {"kind": kind, "count": 1, **fields}

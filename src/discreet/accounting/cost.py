@@ -227,6 +227,8 @@ class Cost(Drawable):
         - "poisson": every record takes part by a coin of its own. Stated for 'add-remove'; `adjacency='replace-one'`
           gives the cost of a replaced record instead, from the same description of the mechanism.
         - "without_replacement": a sample of fixed size m of n records, rate = m/n; 'replace-one' only.
+        - "balls_in_bins": in every epoch each record falls into one of T = 1/rate batches, chosen uniformly and
+          independently of all others, so that sizes vary. The result is the cost of one epoch of T steps.
         - "cyclic_poisson": records are dealt to groups without looking at them; the groups take turns, and in its turn
           a group is Poisson-sampled at `rate`. The result is the cost of one cycle, in which everybody has one turn.
 

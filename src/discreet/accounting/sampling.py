@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from discreet.accounting.leaves.guarantees import Pure
 from discreet.accounting.leaves.sampled import Sampled
 from discreet.accounting.leaves.sampled_renyi import SampledRenyi
-from discreet.accounting.leaves.schemes import Replaced, WithoutReplacement
+from discreet.accounting.leaves.schemes import BallsInBins, Replaced, WithoutReplacement
 from discreet.accounting.leaves.shuffled import LARGEST_LOCAL, Shuffled
 from discreet.accounting.leaves.together import Together
 from discreet.arguments import count, one_of, probability
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMES", "sample", "shuffle"]
 
-SCHEMES = ("poisson", "without_replacement", "cyclic_poisson")
+SCHEMES = ("poisson", "without_replacement", "balls_in_bins", "cyclic_poisson")
 """What `Cost.sampled` accepts as `scheme=`."""
 
 _SHUFFLED = (
     "batches cut from a shuffled list are not Poisson samples: within an epoch the others' places tell where a record "
-    "is not, and the true epsilon can be several times larger [Chua et al. 2024]. Draw each batch by independent coins "
-    "and use 'poisson', draw batches of a fixed size afresh and use 'without_replacement', or count every epoch as a "
+    "is not, and the true epsilon can be several times larger [Chua et al. 2024]. Deal every record "
+    "to a batch by an independent draw and use 'balls_in_bins', draw each batch by coins and use 'poisson', draw batches of a fixed size afresh and use 'without_replacement', or count every epoch as a "
     "release on all data, without amplification. Reports of local randomizers that are shuffled are another matter: "
     "Cost.shuffled"
 )
@@ -43,6 +43,8 @@ def sample(cost: Cost, rate: object, scheme: str, adjacency: str | None) -> Cost
         return made((), target)
     if scheme == "without_replacement":
         return cost if number == 1 else made(((WithoutReplacement(_whole(cost), number), 1),), target)
+    if scheme == "balls_in_bins":
+        return cost if number == 1 else made(((BallsInBins(_whole(cost), number), 1),), target)
     if target == "replace-one":
         twice = cost.grouped(2)
         if number == 1:
@@ -73,6 +75,8 @@ def _target(cost: Cost, scheme: str, adjacency: str | None) -> str:
             "sampled(rate, adjacency='replace-one') gives the cost for a replaced record. The sampled pair of a "
             "'replace-one' cost is wrong [Lebeda et al. 2024]",
         )
+    if scheme == "balls_in_bins" and adjacency == "replace-one":
+        raise InvalidArgument("adjacency", adjacency, "balls in bins are analysed for 'add-remove'")
     return adjacency or "add-remove"
 
 

@@ -9,12 +9,13 @@ from discreet.accounting.leaves.own import OwnDistributions, Table, TradeoffCurv
 from discreet.accounting.leaves.random_stop import RandomStop
 from discreet.accounting.leaves.sampled import Sampled
 from discreet.accounting.leaves.sampled_renyi import SampledRenyi
-from discreet.accounting.leaves.schemes import Replaced, WithoutReplacement
+from discreet.accounting.leaves.schemes import BallsInBins, Replaced, WithoutReplacement
 from discreet.accounting.leaves.shuffled import Shuffled
 from discreet.accounting.leaves.together import Together
 
 __all__ = [
     "Approximate",
+    "BallsInBins",
     "Concentrated",
     "DiscreteGaussian",
     "DiscreteLaplace",

@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet.accounting.leaves.leaf import Leaf, check_fields, leaf_from_fields
 from discreet.accounting.leaves.of_sample import OfSample
+from discreet.accounting.pairs.balls import epoch_above, epoch_below
 from discreet.accounting.pairs.corners import corners_of
 from discreet.accounting.pairs.dots import table_through
 from discreet.accounting.pairs.gaussian import GaussianPair
@@ -21,7 +22,7 @@ from discreet.errors import InvalidArgument, StorageError
 if TYPE_CHECKING:
     from discreet.accounting.pair import Pair
 
-__all__ = ["Replaced", "WithoutReplacement"]
+__all__ = ["BallsInBins", "Replaced", "WithoutReplacement"]
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,58 @@ def _replaced(base: Leaf, twice: Leaf, rate: float) -> Pair:
     share = (1 + rate * grown) / (1 + grown)  # gamma' / gamma
     deltas = rate * ((1 - share) * values[:, 0] + share * values[:, 1]) * (1 + 1e-14)
     return table_through(np.log1p(rate * grown) * (1 + 1e-15), deltas)
+
+
+@dataclass(frozen=True)
+class BallsInBins(OfSample):
+    """One epoch: every record in one of 1/rate batches, chosen uniformly and independently; add-remove."""
+
+    kind: ClassVar[str] = "balls_in_bins"
+    scheme: ClassVar[str] = "balls_in_bins"
+    can_be_sampled: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _has_pair(self.base)
+        batches = round(1 / self.rate)
+        if abs(self.rate * batches - 1) > 1e-9 or batches > _MOST_BATCHES:
+            raise InvalidArgument(
+                "rate", self.rate, f"pass 1 / (number of batches in an epoch), up to {_MOST_BATCHES} of them"
+            )
+        object.__setattr__(self, "rate", 1 / batches)
+
+    @property
+    def batches(self) -> int:
+        return round(1 / self.rate)
+
+    def pair(self) -> Pair:
+        return _epoch(self.base, self.batches, up=True)
+
+    def is_tight(self) -> bool:
+        return False
+
+    def witness(self) -> Pair | None:
+        return None if self.base.witness() is None else _epoch(self.base, self.batches, up=False)
+
+    def pure_epsilon(self) -> float:
+        """The mean of ratios within [e^-eps, e^eps], T - 1 of them of others, is no further from 1."""
+        return self.base.pure_epsilon()
+
+    def zcdp(self) -> float:
+        return self.base.zcdp()
+
+    def gdp(self) -> float:
+        return self.base.gdp()
+
+
+_MOST_BATCHES = 1_000_000
+
+
+@lru_cache(maxsize=32)
+def _epoch(base: Leaf, batches: int, *, up: bool) -> Pair:
+    pair = base.pair() if up else base.witness()
+    assert pair is not None
+    return epoch_above(pair, batches) if up else epoch_below(pair, batches)
 
 
 def _has_pair(leaf: Leaf) -> None:
