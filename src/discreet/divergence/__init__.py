@@ -1,6 +1,14 @@
 """Pure functions on pairs of distributions: divergences, trade-off curves, tests, and the numerics they need."""
 
 from discreet.divergence.blackwell import Comparison, Verdict, compare
+from discreet.divergence.contraction import (
+    bayes_risk_bound,
+    channel_divergence,
+    contraction_finite,
+    contraction_gaussian,
+    contraction_laplace,
+    hockey_stick_information,
+)
 from discreet.divergence.curves import Curve, GaussianCurve, LaplaceCurve, ShiftedCurve
 from discreet.divergence.drawing import Drawable
 from discreet.divergence.finite import f_divergence, hockey_stick, kl, renyi, total_variation
@@ -45,13 +53,19 @@ __all__ = [
     "TradeOff",
     "Verdict",
     "bayes_error",
+    "bayes_risk_bound",
+    "channel_divergence",
     "compare",
+    "contraction_finite",
+    "contraction_gaussian",
+    "contraction_laplace",
     "exp_minus",
     "f_divergence",
     "gaussian_noise",
     "gaussian_test",
     "hockey_stick",
     "hockey_stick_gaussian",
+    "hockey_stick_information",
     "hockey_stick_laplace",
     "kl",
     "kl_gaussian",

@@ -6,9 +6,9 @@ uniformly random place, from P, against all from Q [Chua et al. 2024b]; adaptive
 
     S = (w_1 + ... + w_T) / T,    E_gamma(P_T || Q_T) = E (S - gamma)_+,    E_gamma(Q_T || P_T) = E (1 - gamma S)_+,
 
-convex functions of S. So a law that is larger in convex order gives an upper bound at every gamma, in both orders, and a
-smaller one a lower bound. Sums are formed by doubling. After each addition the values are moved to few points:
-*up*, each split onto its two neighbours with its mean kept; *down*, all of a cell merged into their mean. What exceeds the
+convex functions of S. So a law that is larger in convex order gives an upper bound at every gamma, in both orders, and
+a smaller one a lower bound. Sums are formed by doubling. After each addition the values are moved to few points: *up*,
+each split onto its two neighbours with its mean kept; *down*, all of a cell merged into their mean. What exceeds the
 last point becomes an infinite loss. No sampling is involved, and so no confidence level.
 """
 
@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.pair import Pair
 from discreet.accounting.pairs.atoms import AtomsPair
 from discreet.accounting.pairs.dots import table_through
 
 if TYPE_CHECKING:
-    from discreet.accounting.pair import Reals
+    from numpy.typing import NDArray
+
+    from discreet.accounting.pair import Pair, Reals
 
 __all__ = ["epoch_above", "epoch_below"]
 
@@ -57,18 +58,21 @@ class _Law:
         points = _points(total, mass)
         cell = np.clip(np.searchsorted(points, total, side="right") - 1, 0, len(points) - 2)
         if not up:
-            counted = np.bincount(cell, weights=mass, minlength=len(points) - 1)
-            mean = np.bincount(cell, weights=mass * total, minlength=len(points) - 1)
+            counted = _summed(cell, mass, len(points) - 1)
+            mean = _summed(cell, mass * total, len(points) - 1)
             kept = counted > 0
             return _Law(mean[kept] / counted[kept], counted[kept], lost)
         left, right = points[cell], points[cell + 1]
         share = np.minimum((total - left) / (right - left), 1.0)
         above = np.maximum(total - points[-1], 0.0)
         lost += float((mass * above).sum())
-        counted = np.bincount(cell + 1, weights=mass * share, minlength=len(points))
-        counted = counted + np.bincount(cell, weights=mass * (1 - share), minlength=len(points))
+        counted = _summed(cell + 1, mass * share, len(points)) + _summed(cell, mass * (1 - share), len(points))
         kept = counted > 0
         return _Law(points[kept], counted[kept], lost)
+
+
+def _summed(place: NDArray[np.int64], weight: Reals, length: int) -> Reals:
+    return np.asarray(np.bincount(place, weights=weight, minlength=length), dtype=np.float64)
 
 
 def _points(total: Reals, mass: Reals) -> Reals:
@@ -162,7 +166,7 @@ def epoch_above(pair: Pair, batches: int) -> AtomsPair:
     epsilons = np.concatenate([[0.0], epsilons[(epsilons > 0) & (epsilons < 600)]])
     order = np.argsort(value)
     value, mass = value[order], mass[order]
-    # if single losses are off by `blur`, so is the logarithm of a mean of ratios: E (e^b S - g)_+ = e^b E (S - g e^-b)_+
+    # if single losses are off by b, so is the logarithm of a mean of ratios: E (e^b S - g)_+ = e^b E (S - g e^-b)_+
     gamma, grown = np.exp(epsilons - pair.blur), math.exp(pair.blur) * (1 + _ROUNDING)
     forward = np.array([float((mass * np.maximum(value - g, 0.0)).sum()) for g in gamma]) + lost
     backward = np.array([float((mass * np.maximum(1 - g * value, 0.0)).sum()) for g in gamma])
