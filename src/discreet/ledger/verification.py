@@ -288,6 +288,8 @@ class _Check:
                 self.findings.append(f"the running totals of {terms.label} cannot be read ({type(error).__name__})")
 
     def _recount(self, terms: Terms, costs: Counter[str], totals: tuple[Exact, ...], *, charged: bool) -> None:
+        if self.findings:  # neither costs nor limits can be trusted any more, and some would take for ever to evaluate
+            return
         for total, today in zip(totals, counted(terms, costs), strict=True):
             if total != INFINITE and (today == INFINITE or float(total) < float(today) * _SLACK):
                 self.findings.append(
