@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -138,3 +140,32 @@ def test_groups_with_few_units_are_not_shown_and_large_ones_are() -> None:
         plan = private_plan(block(AGGREGATES[0], keys=(PRIVATE,)), target, Options())
         with session_of(table) as session:
             assert measure(session, plan).keys["k0"].to_pylist() == ["big"]
+
+
+@pytest.mark.parametrize("aggregate", [AGGREGATES[0], AGGREGATES[2]], ids=["count", "sum"])
+@pytest.mark.parametrize("keys", [(), (replace(PUBLIC, of_unit=True),)], ids=["all", "by city"])
+@pytest.mark.parametrize("path", TARGETS)
+def test_the_sum_of_one_statement_is_that_of_several(
+    path: str, keys: tuple, aggregate: Aggregate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from discreet.query import measuring
+
+    without_noise(monkeypatch, bound=14)
+    plan = private_plan(block(aggregate, keys=keys), TARGETS[path], Options())
+    table = visits(20, 400, 8)
+    with session_of(table) as session:
+        folded = measuring.measure(session, plan).moments[0]
+        monkeypatch.setattr(measuring._Run, "_folds", False)
+        usual = measuring.measure(session, plan).moments[0]
+    assert np.any(folded.values != 0)
+    assert folded.values == pytest.approx(usual.values, abs=1e-5)
+    for unit in range(20):
+        monkeypatch.setattr(measuring._Run, "_folds", True)
+        rest = table.filter(pc.fill_null(pc.not_equal(table["u"], unit), True))
+        with session_of(table) as session:
+            whole, limits = steps(session, plan)
+        with session_of(rest) as session:
+            fewer, _ = steps(session, plan)
+        assert np.abs(whole[0] - fewer[0]).sum() <= limits[0]
+        if unit == 4:
+            break

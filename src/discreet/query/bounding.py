@@ -45,13 +45,15 @@ class Grid:
 
     bound: float
     exponent: int
+    rounded: bool = False
+    """Whether the sum of a group is rounded to steps once, and not the numbers of each unit."""
 
     @classmethod
-    def of(cls, bound: float, noise: float, *, whole: bool) -> Grid:
+    def of(cls, bound: float, noise: float, *, whole: bool, rounded: bool = False) -> Grid:
         """2^26 steps to the bound, fewer if the noise would be too wide to draw; whole quanta if nothing is shrunk."""
         fineness = min(_FINENESS, _LARGEST_SCALE - math.ceil(math.log2(max(noise, 1.0))))
         exponent = math.ceil(math.log2(bound)) - fineness
-        return cls(bound, max(exponent, 0) if whole else exponent)
+        return cls(bound, max(exponent, 0) if whole else exponent, rounded)
 
     @property
     def step(self) -> float:
@@ -60,8 +62,8 @@ class Grid:
 
     @property
     def sensitivity(self) -> float:
-        """The norm of one unit's truncated numbers, in steps."""
-        return math.ldexp(self.bound, -self.exponent) * SLACK
+        """The norm of what one unit changes, in steps; a sum that is rounded changes by one step more."""
+        return math.ldexp(self.bound, -self.exponent) * SLACK + self.rounded
 
 
 def make_codes(session: Session, plan: Private) -> tuple[str, str]:

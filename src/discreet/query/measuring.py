@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,8 @@ class _Run:
         self.source, self.cell = make_codes(self.session, plan)
         if plan.block.row_level:
             grids, sums = self._by_row()
+        elif self._folds:
+            grids, sums = self._folded()
         else:
             make_per(self.session, plan, self.source, self.cell, self.secret)
             if not plan.public:
@@ -209,17 +212,51 @@ class _Run:
         relation = per if single or not enforced else f"{per} JOIN sizes ON sizes.u = per.u"
         return grids, self._spread(session.numpy(f"SELECT {place} AS g, {sums} FROM {relation} GROUP BY {place}"))
 
+    @property
+    def _folds(self) -> bool:
+        """Whether one statement is enough: one moment, one group for each unit, public groups, a bound to choose."""
+        plan = self.plan
+        one = len(plan.moments) == 1 and not plan.ranks and not plan.distincts and plan.options.max_rows is None
+        return one and plan.single and plan.public and plan.known_bound(plan.moments[0]) is None
+
+    def _folded(self) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
+        """Sums by group and bucket of size: the bound will be the upper end of a bucket, so they give the cut sum.
+
+        A unit is in one bucket of one group. If its number is within the bound it adds that, else the bound, rounded
+        down to whole steps; the sum of a group is rounded down once, which the extra step of the grid pays for.
+        """
+        plan, session = self.plan, self.session
+        cell = f"min({self.cell})" if plan.block.keys else self.cell
+        found = session.numpy(
+            f"SELECT g, {bucket('abs(m)')} AS b, CAST(m < 0 AS INTEGER) AS negative, count(*) AS n, "
+            f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {plan.moments[0].of_unit()} AS m "
+            f"FROM {self.source} GROUP BY r.u) GROUP BY ALL"
+        )
+        number = self._choose_number(found["b"], found["n"], plan.noise_of_moment(0))
+        grid = Grid.of(bound_of(number), plan.noise_of_moment(0), whole=False, rounded=True)
+        self.bounds[plan.moments[0].label] = grid.bound * plan.moments[0].quantum
+        most = math.floor(math.ldexp(grid.bound, -grid.exponent))
+        totals: list[int | Fraction] = [0] * self.size
+        for g, b, negative, n, s in zip(
+            *(found[name].tolist() for name in ("g", "b", "negative", "n", "s")), strict=True
+        ):
+            fine = int(s) << -grid.exponent if grid.exponent <= 0 else Fraction(int(s), 1 << grid.exponent)
+            totals[int(g)] += fine if b <= number else (-most if negative else most) * int(n)
+        return {0: grid}, [np.array([math.floor(total) for total in totals], dtype=np.int64)]
+
     def _choose(self, buckets: NDArray[Any], units: NDArray[Any], noise: float) -> float:
+        return bound_of(self._choose_number(buckets, units, noise))
+
+    def _choose_number(self, buckets: NDArray[Any], units: NDArray[Any], noise: float) -> int:
         groups = max(1, self.size) * self.skew
         shared = math.sqrt(min(groups, _TOGETHER)) if not self.plan.single else 1.0
-        number = choose_bound(
+        return choose_bound(
             buckets,
             units,
             epsilon=self.plan.allocation.choice,
             allowed=_OFTEN * noise * groups / shared,
             generator=self.generator,
         )
-        return bound_of(number)
 
     def _spread(self, found: dict[str, NDArray[Any]]) -> list[NDArray[np.int64]]:
         """Sums by group number; groups that nobody has are 0."""

@@ -103,9 +103,11 @@ class Moment:
         if self.kind == "square":
             moved = f"({moved} * {moved})"
         steps = moved if self.exponent == 0 else f"{moved} * {number(math.ldexp(1.0, -self.exponent))}"
-        bound = self.row_steps if self.row_steps is not None else 1 << 60
-        whole = f"CAST(least(greatest(round({steps}), {-bound}), {bound}) AS BIGINT)"
-        return f"CASE WHEN {self.argument} IS NOT NULL AND NOT isnan({x}) THEN {whole} END"
+        # Rounding is monotone, so |steps| <= row_steps, which was computed from the bounds by the same operations.
+        if self.kind == "square" and self.bounds is None:
+            steps = f"least({steps}, {1 << 60})"
+        whole = f"CAST(round({steps}) AS BIGINT)"
+        return whole if self.integer else f"CASE WHEN isnan({x}) THEN NULL ELSE {whole} END"
 
     def total(self) -> str:
         """SQL of the sum over the rows of a group, not yet cut."""
