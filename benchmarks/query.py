@@ -66,6 +66,7 @@ def judged(question: Question, true: Cells, report: dict[str, Any]) -> dict[str,
     found = {
         **report,
         "median_s": median(report["seconds"]),
+        **({"median_cpu_s": median(report["cpu_seconds"])} if "cpu_seconds" in report else {}),
         "errors": {name: median(e[name] for e in errors) for name in question.values},
         "released": median(len(run["answer"]) for run in runs),
     }

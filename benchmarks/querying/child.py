@@ -78,12 +78,13 @@ CONTESTANTS: dict[str, Callable[[Job], tuple[Run, Callable[[Any], Any]]]] = {
 def main() -> None:
     """Measure and write."""
     job: Job = json.loads(Path(sys.argv[1]).read_text())
-    report: dict[str, Any] = {"seconds": [], "answers": []}
+    report: dict[str, Any] = {"seconds": [], "cpu_seconds": [], "answers": []}
     run, read = CONTESTANTS[job["contestant"]](job)
     for k in range(max(job["repeats"], job["runs"])):
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         answer = run()
         report["seconds"].append(time.perf_counter() - start)
+        report["cpu_seconds"].append(time.process_time() - busy)
         if k == 0:
             report["cold_s"] = time.time() - job["started"]
             report["peak_mb"] = _peak_mb()

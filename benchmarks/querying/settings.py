@@ -32,7 +32,7 @@ TUNED: dict[str, dict[str, Settings]] = {
         "a": {"groups": 1, "per_group": 270, **_LAPLACE},
         "b": {"groups": 1, "clamp_sum": 8500.0, **_LAPLACE},
         "c": {"rows": 160, **_LAPLACE},
-        "d": {"groups": 8, "per_group": 1, "clamp": 100.0, **_LAPLACE},
+        "d": {"groups": 25, "per_group": 1, "clamp": 100.0, "selection": "gaussian", **_GAUSSIAN},
         "e": {"groups": 95, **_GAUSSIAN},
         "f": {"groups": 16, "per_group": 1, "lowest": 5.0, "clamp": 60.0, **_GAUSSIAN},
         "g": {"groups": 1, "per_group": 170, **_LAPLACE},

@@ -74,10 +74,11 @@ def _ratios(found: dict[tuple[str, str], dict[str, Any]], questions: list[str], 
     parts = [""]
     pairs = [("discreet", "floor"), ("discreet by row", "raw")]
     pairs += [(name, "discreet") for name in names if name not in ("raw", "floor", "discreet", "discreet by row")]
-    for above, below in pairs:
-        both = [q for q in questions if all("median_s" in found.get((q, n), {}) for n in (above, below))]
-        ratios = {q: found[q, above]["median_s"] / found[q, below]["median_s"] for q in both}
-        if ratios:
-            each = ", ".join(f"{q} {r:.3g}" for q, r in ratios.items())
-            parts.append(f"time of {above} / {below}: median {median(ratios.values()):.3g} ({each})")
+    for measure, field in (("time", "median_s"), ("CPU time", "median_cpu_s")):
+        for above, below in pairs:
+            both = [q for q in questions if all(field in found.get((q, n), {}) for n in (above, below))]
+            ratios = {q: found[q, above][field] / found[q, below][field] for q in both}
+            if ratios:
+                each = ", ".join(f"{q} {r:.3g}" for q, r in ratios.items())
+                parts.append(f"{measure} of {above} / {below}: median {median(ratios.values()):.3g} ({each})")
     return parts
