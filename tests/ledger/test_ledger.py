@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import stat
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -198,6 +199,22 @@ def test_amending_into_another_notion_counts_the_costs_by_it(ledger: Ledger) -> 
     ledger.verify()
 
 
+def test_a_budget_that_cannot_count_what_was_spent_admits_nothing_more(tmp_path: Path) -> None:
+    ledger = Ledger.in_memory()
+    ledger.establish("d", Budget(epsilon=1.0, delta=1e-6))
+    ledger.reserve("d", Cost.gaussian(20.0))
+    for budget in (Budget(epsilon=5.0), Budget(rho=5.0), Budget(mu=5.0), Budget(renyi={4.0: 5.0})):
+        ledger.amend("d", budget, reason="another notion")
+        if budget.epsilon is None:
+            assert ledger.remaining("d") > 0
+            continue
+        assert ledger.remaining("d") == 0.0  # Gaussian noise has no finite pure epsilon
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve("d", Cost.pure(1e-6))
+        ledger.verify()
+    ledger.verify()
+
+
 def test_amending_needs_a_reason_and_a_budget_to_amend(ledger: Ledger) -> None:
     with pytest.raises(InvalidArgument, match="say why"):
         ledger.amend("visits", Budget(epsilon=2.0), reason=" ")
@@ -373,6 +390,7 @@ def test_entries_tell_the_whole_story_in_order(ledger: Ledger) -> None:
     assert [entry.id for entry in ledger.entries("visits", analyst="ada")] == [5, 7]
     assert [entry.id for entry in ledger.entries(after=5)] == [6, 7]
     assert all(isinstance(entry, Entry) for entry in ledger.entries())
+    assert len(set(ledger.entries())) == 7
     assert isinstance(ledger.standings("visits")[0], Standing)
 
 
@@ -529,6 +547,9 @@ def test_a_backup_is_one_file_that_verifies_and_is_never_written_over(ledger: Le
     ledger.complete(ledger.reserve("visits", Cost.pure(0.1), fingerprint="f"), b"1")
     ledger.backup(tmp_path / "copy.db")
     assert sorted(path.name for path in tmp_path.glob("copy*")) == ["copy.db"]
+    assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
+    with pytest.raises(LedgerError):
+        ledger.backup(tmp_path / "missing" / "copy.db")
     with pytest.raises(InvalidArgument, match="exists"):
         ledger.backup(tmp_path / "copy.db")
     copy = Ledger.open(tmp_path / "copy.db")

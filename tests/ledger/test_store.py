@@ -197,3 +197,22 @@ def test_a_ledger_in_memory_is_not_shared_with_a_child(monkeypatch: pytest.Monke
     monkeypatch.setattr("os.getpid", lambda: -1)
     with pytest.raises(LedgerError, match="belongs to another process"):
         ledger.remaining("d")
+
+
+def test_nobody_waits_for_somebody_who_verifies(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.open(path)
+    begun, done = threading.Event(), threading.Event()
+    counted: list[int] = []
+
+    def slowly(connection: object, **_: object) -> None:
+        begun.set()
+        assert done.wait(60)
+
+    monkeypatch.setattr("discreet.ledger.verification.verify", slowly)
+    thread = threading.Thread(target=lambda: counted.append(ledger.verify() is None))
+    thread.start()
+    assert begun.wait(60)
+    ledger.reserve("d", Cost.pure(0.1))
+    done.set()
+    thread.join()
+    assert counted == [True]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,7 @@ class Entry:
     fingerprint: str | None
     cost: Cost | None
     reservation: int | None
-    details: Mapping[str, Any]
+    details: Mapping[str, Any] = field(hash=False)
     hash: str
     state: str | None = None
 

@@ -374,8 +374,13 @@ class Ledger:
             raise LedgerError(
                 self._store.name, "was made with a key, without which no hash can be checked", "Pass key=."
             )
-        with self._store.reading() as connection:
-            return verify(connection, name=self._store.name, chain=self._chain, anchor=head)
+        store = self._store if self.path is None else Store(self.path, read_only=True)  # others need not wait
+        try:
+            with store.reading() as connection:
+                return verify(connection, name=self._store.name, chain=self._chain, anchor=head)
+        finally:
+            if store is not self._store:
+                store.close()
 
     def export(self) -> Iterator[str]:
         """Every entry as a line of JSON, exactly as it was hashed: `cost` and `details` are JSON text.
@@ -398,11 +403,7 @@ class Ledger:
 
         A copy is for restoring after a loss, not for spending from: two copies in use spend the budget twice.
         """
-        target = Path(path)
-        if target.exists():
-            raise InvalidArgument("path", str(path), "a file of that name exists; pass a new one")
-        self._store.copy_to(target)
-        target.chmod(0o600)
+        self._store.copy_to(Path(path))
 
     def __repr__(self) -> str:
         return "Ledger.in_memory()" if self.path is None else f"Ledger.open({str(self.path)!r})"

@@ -17,7 +17,7 @@ import sqlalchemy
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
-from discreet.errors import LedgerCorrupt, LedgerError
+from discreet.errors import InvalidArgument, LedgerCorrupt, LedgerError
 from discreet.ledger import schema
 
 if TYPE_CHECKING:
@@ -77,12 +77,19 @@ class Store:
                 raise
 
     def copy_to(self, path: Path) -> None:
-        """A consistent copy of the database, whoever writes meanwhile."""
+        """A consistent copy of the database in a new file, whoever writes meanwhile."""
         with self._turn(), self._in_words():
+            try:
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            except FileExistsError:
+                raise InvalidArgument("path", str(path), "a file of that name exists; pass a new one") from None
             target = sqlite3.connect(path)
             try:
                 _driver(self._live()).backup(target)
                 target.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
+            except BaseException:
+                path.unlink()
+                raise
             finally:
                 target.close()
 
