@@ -12,6 +12,7 @@ from discreet.accounting.iteration.algorithms import (
     pnsgd,
     process,
 )
+from discreet.accounting.iteration.bounded import general_noise, hockey_stick_contraction, sampled_projected_sgd
 from discreet.accounting.iteration.by_position import (
     multi_epoch_pnsgd_by_position,
     pnsgd_by_position,
@@ -27,12 +28,15 @@ __all__ = [
     "Process",
     "cyclic",
     "describe",
+    "general_noise",
+    "hockey_stick_contraction",
     "multi_epoch_pnsgd",
     "multi_epoch_pnsgd_by_position",
     "noisy_gradient_descent",
     "pnsgd",
     "pnsgd_by_position",
     "process",
+    "sampled_projected_sgd",
     "skip_pnsgd",
     "skip_pnsgd_by_position",
     "stop_pnsgd",

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.accounting import classic, gaussian_dp, renyi
+from discreet.accounting.alternatives import alternatives
 from discreet.accounting.contour import quick_upper
 from discreet.accounting.leaves.guarantees import Approximate
 from discreet.accounting.leaves.leaf import Leaf
@@ -89,7 +90,7 @@ def _read(parts: Parts, method: str, *, epsilon: float | None = None, delta: flo
     method = one_of("method", method, METHODS)
     with np.errstate(all="ignore"):  # whatever is not finite is caught in the bounds, never passed on
         try:
-            reading = _reading_of(parts, method, epsilon, delta)
+            reading = _best_of(parts, method, epsilon, delta)
         except MemoryError:
             raise CertificateError(
                 "this reading",
@@ -101,6 +102,24 @@ def _read(parts: Parts, method: str, *, epsilon: float | None = None, delta: flo
             "this reading", limit="a number that is not finite", advice="Please report it: see SECURITY.md."
         )
     return reading
+
+
+def _best_of(parts: Parts, method: str, epsilon: float | None, delta: float | None) -> Reading:
+    """The reading with the smallest upper end, over all compositions that dominate the same releases.
+
+    What is known from below is known of the parts themselves, never of an alternative.
+    """
+    others = alternatives(parts, epsilon=epsilon, delta=delta) if method == "auto" else []
+    if not others:
+        return _reading_of(parts, method, epsilon, delta)
+    own = None if any(leaf.pair() is None for leaf, _ in parts) else _reading_of(parts, method, epsilon, delta)
+    found = [_reading_of(other, method, epsilon, delta) for other in others]
+    best = min(found if own is None else [own, *found], key=lambda reading: reading.upper)
+    if best is own:
+        return own
+    lower, chosen = 0.0 if own is None else own.lower, others[found.index(best)]
+    words = " + ".join(leaf.describe() if times == 1 else f"{times} * {leaf.describe()}" for leaf, times in chosen)
+    return replace(best, lower=min(lower, best.upper), is_tight=False, reason=f"{best.reason}; read as {words}")
 
 
 def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float | None) -> Reading:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import Cost, InvalidArgument, last_iterate
@@ -21,6 +21,7 @@ from discreet.accounting.renyi import epsilon as renyi_epsilon
 LOSS = {"lipschitz": 1.0, "smoothness": 1.0, "step": 1.0}
 
 
+@settings(max_examples=20)
 @given(n=st.integers(1, 80), share=st.floats(0, 1), sigma=st.floats(0.5, 20), epsilon=st.floats(0, 3))
 def test_stopping_costs_the_mean_over_all_lengths(n: int, share: float, sigma: float, epsilon: float) -> None:
     position = 1 + int(share * (n - 1))
@@ -49,6 +50,7 @@ def test_stopping_needs_no_condition_on_the_noise() -> None:
     assert 0 < cost.epsilon(1e-5) < Cost.gaussian_dp(10.0).epsilon(1e-5)
 
 
+@settings(max_examples=20)
 @given(n=st.integers(1, 500), share=st.floats(0, 1), epsilon=st.floats(0, 3))
 def test_skipping_is_never_worse_than_not_skipping(n: int, share: float, epsilon: float) -> None:
     position = 1 + int(share * (n - 1))

@@ -33,6 +33,9 @@ Runs = tuple[tuple[int, float], ...]
 MOST_STEPS = 10_000_000
 """Steps that touch the record, and changes of the schedule, that one process may have."""
 
+MOST_RATIOS = 20
+"""Different ratios of diameter to noise for which contraction is tried."""
+
 _GROWTH = 200.0
 """Merged steps may grow distances by at most e^200: floats end at e^709."""
 
@@ -219,6 +222,24 @@ class Process:
         if self.solution.mu >= self.composition * (1 - 1e-9):
             return "composition"
         return "iteration from the diameter" if self.solution.start else "iteration"
+
+    def since_last_use(self) -> tuple[float, Runs] | None:
+        """mu right after the record's last use, and the ratio c D / nu of every step since; None if nothing follows."""
+        counts, factors, noises, pushes = self._pieces
+        used = int(np.flatnonzero(pushes > 0)[-1]) + 1
+        if self.diameter is None or used == len(counts):
+            return None
+        ratios = np.nextafter(factors[used:] * self.diameter / noises[used:], math.inf) * (1 + 2.0**-51)
+        if len(ratios) > MOST_RATIOS or not (ratios > 0).all():
+            return None
+        before = Process(
+            self.name,
+            tuple(zip(counts[:used].tolist(), factors[:used].tolist(), strict=True)),
+            tuple(zip(counts[:used].tolist(), noises[:used].tolist(), strict=True)),
+            tuple(zip(counts[:used].tolist(), pushes[:used].tolist(), strict=True)),
+            self.diameter,
+        )
+        return before.mu, tuple(zip(counts[used:].tolist(), ratios.tolist(), strict=True))
 
     def why(self) -> str:
         """Which bound won and why, in words."""

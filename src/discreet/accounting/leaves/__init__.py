@@ -1,6 +1,7 @@
 """The leaves of the `Cost` algebra, one family a file; each brings its own mathematics."""
 
 from discreet.accounting.leaves.choices import ExponentialMechanism, RandomizedResponse
+from discreet.accounting.leaves.contracted import Contracted
 from discreet.accounting.leaves.guarantees import Approximate, Concentrated, GaussianGuarantee, Pure, RenyiCurve
 from discreet.accounting.leaves.iterate import LastIterate
 from discreet.accounting.leaves.leaf import Leaf
@@ -8,6 +9,7 @@ from discreet.accounting.leaves.noise import DiscreteGaussian, DiscreteLaplace, 
 from discreet.accounting.leaves.own import OwnDistributions, Table, TradeoffCurve
 from discreet.accounting.leaves.random_stop import RandomStop
 from discreet.accounting.leaves.sampled import Sampled
+from discreet.accounting.leaves.sampled_iterate import SampledIterate
 from discreet.accounting.leaves.sampled_renyi import SampledRenyi
 from discreet.accounting.leaves.schemes import BallsInBins, Replaced, WithoutReplacement
 from discreet.accounting.leaves.shuffled import Shuffled
@@ -17,6 +19,7 @@ __all__ = [
     "Approximate",
     "BallsInBins",
     "Concentrated",
+    "Contracted",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "ExponentialMechanism",
@@ -32,6 +35,7 @@ __all__ = [
     "RenyiCurve",
     "Replaced",
     "Sampled",
+    "SampledIterate",
     "SampledRenyi",
     "Shuffled",
     "Staircase",

@@ -9,14 +9,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.accounting.iteration.process import Process, Runs
+from discreet.accounting.leaves.contracted import Contracted
 from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, check_fields, decimal, rounded_up
 from discreet.accounting.pairs.gaussian import GaussianPair
 from discreet.errors import InvalidArgument, StorageError
 
 if TYPE_CHECKING:
+    from discreet.accounting.leaves.leaf import Parts
     from discreet.accounting.pair import Pair
 
 __all__ = ["LastIterate"]
+
+_NOTHING = 0.01
+"""Contraction of total variation by less than this is not worth a reading."""
 
 _FIELDS = ("name", "contraction", "noise", "push", "diameter")
 
@@ -57,6 +62,17 @@ class LastIterate(Leaf):
         attained = min(self.process.attained, self.mu)
         return GaussianPair(attained) if attained > 1e-100 else None
 
+    def alternatives(self, *, epsilon: float | None, delta: float | None) -> tuple[Parts, ...]:
+        """On a bounded set: how the steps after the last use contract hockey-stick divergences."""
+        return () if self._contracted is None else (((self._contracted, 1),),)
+
+    @cached_property
+    def _contracted(self) -> Contracted | None:
+        since = self.process.since_last_use()
+        if since is None or sum(count * math.erfc(ratio / 2**1.5) for count, ratio in since[1]) < _NOTHING:
+            return None
+        return Contracted(*since) if since[0] <= LARGEST_EPSILON else None
+
     def zcdp(self) -> float:
         return rounded_up(decimal(self.mu) ** 2 / 2)
 
@@ -67,7 +83,10 @@ class LastIterate(Leaf):
         return math.inf
 
     def because(self) -> str:
-        return f"{self.process.name}: {self.process.why()}"
+        also = (
+            "" if self._contracted is None else f" A reading takes the better of this and {self._contracted.because()}"
+        )
+        return f"{self.process.name}: {self.process.why()}{also}"
 
     def fields(self) -> dict[str, Any]:
         values: dict[str, Any] = {name: getattr(self.process, name) for name in _FIELDS}

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LARGEST_EPSILON",
     "Leaf",
+    "Parts",
     "check_fields",
     "decimal",
     "finite_epsilon",
@@ -28,6 +29,10 @@ __all__ = [
     "rdp_of",
     "rounded_up",
 ]
+
+
+Parts: TypeAlias = "Sequence[tuple[Leaf, int]]"
+"""Leaves with how often each is used."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +92,13 @@ class Leaf(ABC):
         from scipy.special import log_expit, ndtri_exp
 
         return float(-2 * ndtri_exp(log_expit(-epsilon))) * (1 + 1e-13)
+
+    def alternatives(self, *, epsilon: float | None, delta: float | None) -> tuple[Parts, ...]:
+        """Other compositions that dominate the same release, of which a reading takes the best; none if empty.
+
+        A leaf without a pair that has alternatives is read by them alone.
+        """
+        return ()
 
     def because(self) -> str:
         """Which of several bounds this leaf stands for and why, in words; empty if there is only one."""
