@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from discreet.accounting.leaves.leaf import Parts
 
-__all__ = ["alternatives"]
+__all__ = ["alternatives", "stands_alone"]
 
 _MOST = 12
 """With more ways than this every part takes its first alternative only: each is valid, so any choice of ways is."""
@@ -31,3 +31,8 @@ def alternatives(parts: Parts, *, epsilon: float | None, delta: float | None) ->
         ways = [way[:1] for way in ways]
     found = [[part for way in choice for part in way] for choice in product(*ways)]
     return [choice for choice in found if choice != list(parts)]
+
+
+def stands_alone(parts: Parts, *, epsilon: float | None, delta: float | None) -> bool:
+    """Whether the parts can be read as they are: none of them is known by its alternatives alone."""
+    return not any(leaf.pair() is None and leaf.alternatives(epsilon=epsilon, delta=delta) for leaf, _ in parts)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from discreet.accounting import gaussian_dp
-from discreet.accounting.evaluate import delta_reading
+from discreet.accounting.evaluate import delta_reading, settled
 from discreet.accounting.loss import Loss
 from discreet.accounting.pairs.gaussian import GaussianPair
 from discreet.accounting.sweep import Sweep, sweeps
@@ -84,8 +84,9 @@ class Profile(Drawable):
 
     @cached_property
     def _upper(self) -> _Reader:
-        pairs = _pairs(self.cost.parts, [leaf.pair() for leaf, _ in self.cost.parts])
-        return _Guarantee(self.cost.parts) if pairs is None else _reader(pairs)
+        parts = settled(self.cost.parts)
+        pairs = _pairs(parts, [leaf.pair() for leaf, _ in parts])
+        return _Guarantee(parts) if pairs is None else _reader(pairs)
 
     @cached_property
     def _lower(self) -> _Reader:
@@ -125,10 +126,11 @@ def tradeoff_of(cost: Cost) -> TradeOff:
     """
     if not cost.parts:
         return TradeOff.identity()
-    pairs = _pairs(cost.parts, [leaf.pair() for leaf, _ in cost.parts])
+    parts = settled(cost.parts)
+    pairs = _pairs(parts, [leaf.pair() for leaf, _ in parts])
     if pairs is None:
         # the sharpest known bound is a Rényi conversion: far from the truth, and slow to read
-        reader: _Reader = _Guarantee(cost.parts)
+        reader: _Reader = _Guarantee(parts)
         start, coarse = 1.0, _COARSE
     else:
         reader = _reader(pairs)

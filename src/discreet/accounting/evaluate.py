@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.accounting import classic, gaussian_dp, renyi
-from discreet.accounting.alternatives import alternatives
+from discreet.accounting.alternatives import alternatives, stands_alone
 from discreet.accounting.contour import quick_upper
 from discreet.accounting.leaves.guarantees import Approximate
 from discreet.accounting.leaves.leaf import Leaf
@@ -33,7 +33,7 @@ from discreet.accounting.sources import Pairs, source_for
 from discreet.arguments import one_of
 from discreet.errors import CertificateError, InvalidArgument
 
-__all__ = ["METHODS", "Reading", "delta_reading", "epsilon_reading", "renyi_total"]
+__all__ = ["METHODS", "Reading", "delta_reading", "epsilon_reading", "renyi_total", "settled"]
 
 METHODS = (
     "auto",
@@ -112,7 +112,7 @@ def _best_of(parts: Parts, method: str, epsilon: float | None, delta: float | No
     others = alternatives(parts, epsilon=epsilon, delta=delta) if method == "auto" else []
     if not others:
         return _reading_of(parts, method, epsilon, delta)
-    own = None if any(leaf.pair() is None for leaf, _ in parts) else _reading_of(parts, method, epsilon, delta)
+    own = _reading_of(parts, method, epsilon, delta) if stands_alone(parts, epsilon=epsilon, delta=delta) else None
     found = [_reading_of(other, method, epsilon, delta) for other in others]
     best = min(found if own is None else [own, *found], key=lambda reading: reading.upper)
     if best is own:
@@ -120,6 +120,18 @@ def _best_of(parts: Parts, method: str, epsilon: float | None, delta: float | No
     lower, chosen = 0.0 if own is None else own.lower, others[found.index(best)]
     words = " + ".join(leaf.describe() if times == 1 else f"{times} * {leaf.describe()}" for leaf, times in chosen)
     return replace(best, lower=min(lower, best.upper), is_tight=False, reason=f"{best.reason}; read as {words}")
+
+
+def settled(parts: Parts) -> Parts:
+    """The same releases with every part that has no pair of its own replaced, if it can be, by what dominates it best.
+
+    Best at delta = 1e-6; whole curves are read from one composition, which holds at every delta.
+    """
+    if stands_alone(parts, epsilon=None, delta=1e-6):
+        return parts
+    others = alternatives(parts, epsilon=None, delta=1e-6)
+    with np.errstate(all="ignore"):
+        return min(others, key=lambda other: _reading_of(other, "auto", None, 1e-6).upper)
 
 
 def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float | None) -> Reading:

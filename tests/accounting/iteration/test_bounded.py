@@ -184,7 +184,7 @@ def test_a_batch_that_may_be_too_large_is_paid_for_in_delta() -> None:
     # more than 40 of 1000 at rate 0.01: Chernoff is above the true tail and not far from it
     tail = sum(math.comb(1000, k) * 0.01**k * 0.99 ** (1000 - k) for k in range(39, 80))
     assert tail < excess < 30 * tail
-    (late,) = [parts for parts in risky.parts[0][0].alternatives(epsilon=None, delta=1e-6)[1:2]]
+    late = risky.parts[0][0].alternatives(epsilon=None, delta=1e-6)[1]
     assert late[-1][0].delta == pytest.approx(late[0][1] * excess, rel=1e-9)
     assert Cost(tuple(late)).delta(20.0) >= late[0][1] * excess
     assert "last-iterate bound" in risky.explain(delta=1e-6).amplification
@@ -221,6 +221,8 @@ def test_a_sampled_iterate_is_stored_and_composes() -> None:
     assert Cost.from_json(cost.to_json()) == cost
     assert (2 * cost).epsilon(1e-6) > cost.epsilon(1e-6)
     assert cost.bounds(delta=1e-6)[0] == 0.0
+    assert cost.tradeoff()(0.05) > (10**6 * Cost.gaussian(2.0).sampled(0.01)).tradeoff()(0.05)
+    assert float(cost.profile()(4.0)) == pytest.approx(cost.delta(4.0), rel=1e-3)
 
 
 # ------------------------------------------------------------------------------------------------ general noise
