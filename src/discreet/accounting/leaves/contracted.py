@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from discreet.accounting.leaves.guarantees import GaussianGuarantee
 from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, check_fields
 from discreet.accounting.leaves.own import leaf_from_lower_curve
 from discreet.accounting.pairs.atoms import AtomsPair
@@ -29,6 +30,7 @@ from discreet.errors import InvalidArgument, StorageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discreet.accounting.leaves.leaf import Parts
     from discreet.accounting.pair import Direction, Pair
 
     Reals = NDArray[np.float64]
@@ -106,6 +108,10 @@ class Contracted(Leaf):
 
     def witness(self) -> None:
         return None
+
+    def alternatives(self, *, epsilon: float | None, delta: float | None) -> tuple[Parts, ...]:
+        """The state as it was: the table for compositions has a mass of about 1e-12 at infinity, and this has none."""
+        return (((GaussianGuarantee(self.mu), 1),),)
 
     def gdp(self) -> float:
         return self.mu
