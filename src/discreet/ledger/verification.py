@@ -10,7 +10,7 @@ finds for its costs; and that no charge was admitted beyond its budget.
 |---|---|---|---|
 | edits, inserts, deletes, reorders entries, answers, totals | found | found | found |
 | does so and recomputes all hashes and totals | not found | found up to the anchor | found |
-| cuts entries off at the end, with the record of the last one | not found | found up to the anchor | not found |
+| cuts entries off at the end, mends the totals and the last hash | not found | found up to the anchor | not found |
 | puts back an older copy of the whole file | not found | found if the anchor is newer | not found |
 | changes the clock of the machine | not found | not found | not found |
 
