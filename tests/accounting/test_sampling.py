@@ -15,6 +15,7 @@ from discreet.accounting import Cost
 from discreet.accounting.pair import Direction
 from discreet.accounting.pairs.dots import table_through
 from discreet.accounting.pairs.two_sided import TwoSidedGaussianPair
+from discreet.accounting.shuffled_batches import delta_at_least, epsilon_at_least
 from discreet.errors import InvalidArgument, StorageError
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.WideBracket")
@@ -495,3 +496,26 @@ def test_a_table_through_the_corners_of_a_finite_pair_is_that_pair() -> None:
         assert table.profile(float(epsilon), Direction.FORWARD)[1] == pytest.approx(
             hockey_stick(p, q, float(epsilon)), abs=1e-9
         )
+
+
+# ------------------------------------------------------------------------------------------------ shuffled batches
+
+
+def test_shuffled_batches_prove_more_than_poisson_sampling_claims() -> None:
+    claimed = (1_000 * Cost.gaussian(0.8).sampled(1e-3)).epsilon(1e-6)
+    assert epsilon_at_least(0.8, batches=1_000, delta=1e-6) > 10 * claimed
+
+
+def test_shuffled_batches_never_prove_more_than_a_release_on_all_data() -> None:
+    # one epoch is a release of everything, in which the record's batch is hidden
+    for sigma, batches in [(0.5, 1), (1.0, 10), (2.0, 1_000), (0.3, 100_000)]:
+        for epsilon in (0.0, 1.0, 5.0):
+            assert delta_at_least(sigma, batches=batches, epsilon=epsilon) <= Cost.gaussian(sigma).delta(epsilon)
+        found = epsilon_at_least(sigma, batches=batches, delta=1e-6)
+        assert found <= Cost.gaussian(sigma).epsilon(1e-6)
+        if found:
+            assert delta_at_least(sigma, batches=batches, epsilon=found) >= 1e-6
+
+
+def test_one_batch_is_the_gaussian_release_itself() -> None:
+    assert delta_at_least(1.0, batches=1, epsilon=0.5) == pytest.approx(Cost.gaussian(1.0).delta(0.5), rel=1e-4)
