@@ -22,6 +22,7 @@ TYPES = {
     "o": "BOOLEAN",
     "y": "DATE",
     "m": "TIMESTAMP",
+    "q": "TIMESTAMP WITH TIME ZONE",
 }
 VALUES = {
     "u": ["17", "18", "NULL"],
@@ -41,6 +42,7 @@ VALUES = {
           "DATE '0001-01-01'", "DATE '9999-12-31'", "'0044-03-15 (BC)'", "NULL"],
     "m": ["TIMESTAMP '2020-02-29 12:34:56.789'", "'infinity'", "'-infinity'", "'290309-12-22 (BC) 00:00:00'",
           "'294247-01-10 04:00:54.775806'", "TIMESTAMP '0001-01-01'", "NULL"],
+    "q": ["TIMESTAMPTZ '2020-02-29 12:34:56+02'", "'infinity'", "'-infinity'", "'294247-01-10 04:00:54+00'", "NULL"],
 }  # fmt: skip
 CATALOG = Catalog({"n": Table("n", tuple(Column(name, kind) for name, kind in TYPES.items()), "nasty", "unit", "u")})
 
@@ -48,6 +50,7 @@ CATALOG = Catalog({"n": Table("n", tuple(Column(name, kind) for name, kind in TY
 def connection() -> duckdb.DuckDBPyConnection:
     """A DuckDB that holds the table: every value of every column beside many of the others."""
     engine = duckdb.connect()
+    engine.execute("SET TimeZone = 'UTC'")
     columns = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
     engine.execute(f"CREATE TABLE nasty ({columns})")
     longest = max(map(len, VALUES.values()))
@@ -63,6 +66,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 
 NUMBERS = """
+i|b|h|ub|t|d|f|p|w|
 i + b|b - i|b * b|b * b * b|h + 1|h * h|-b|-h|-i|abs(b)|abs(h)|abs(i)|abs(t)|abs(d)|sign(d)|sign(b)|i / 0|i / i|d / d|
 b // i|b // -1|b // 0|h // -1|b % i|b % -1|i % 0|d % 0|d % 2|ub // i|h // b|mod(b, i)|ub + 1|ub * ub|ub - h|t + t|
 t * t * t|
@@ -85,7 +89,7 @@ CASE WHEN u = 17 AND d > 1 THEN CAST(s AS INT) END|(i + b) * (b - i) // (i % 3)|
 sqrt(sqrt(d) - 1)
 """
 TEXTS = """
-lower(s)|upper(z)|trim(s)|ltrim(s, 'a')|rtrim(s)|substr(s, 2)|substr(s, -3, 2)|substring(s, 0, 5)|left(s, 3)|
+s|z|lower(s)|upper(z)|trim(s)|ltrim(s, 'a')|rtrim(s)|substr(s, 2)|substr(s, -3, 2)|substring(s, 0, 5)|left(s, 3)|
 left(s, -2)|
 right(s, 2)|right(z, -1)|s || z|s || i|concat(s, z, d, y)|replace(s, 'x', 'yyyy')|replace(s, '', 'b')|
 split_part(s, '-', 1)|
@@ -105,7 +109,7 @@ i IS DISTINCT FROM b|s IS NOT DISTINCT FROM z|o AND i > 0|o OR NULL|(i > 0) = o|
 CASE WHEN o THEN i > 3 END|y BETWEEN '2020-01-01' AND '2020-12-31'
 """
 TIMES = """
-date_trunc('month', y)|date_trunc('week', m)|date_trunc('century', y)|date_trunc('hour', m)|
+y|m|q|date_trunc('day', q)|date_trunc('month', y)|date_trunc('week', m)|date_trunc('century', y)|date_trunc('hour', m)|
 date_trunc('microsecond', y)|
 date_trunc('decade', m)|y + INTERVAL 1 DAY|y - INTERVAL 9999 YEAR|m + INTERVAL '3 months'|m - INTERVAL 5 SECOND|y + 3|
 y - 700000|date_add(y, INTERVAL 3 DAY)|INTERVAL 1 HOUR + m|last_day(y)|last_day(m)|CAST(s AS DATE)|

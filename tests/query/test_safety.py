@@ -22,7 +22,7 @@ COLUMNS = {
     **dict.fromkeys(("i", "b", "h", "ub", "t", "d", "f", "p", "w"), "number"),
     **dict.fromkeys(("s", "z"), "text"),
     "o": "condition",
-    **dict.fromkeys(("y", "m"), "time"),
+    **dict.fromkeys(("y", "m", "q"), "time"),
 }
 
 

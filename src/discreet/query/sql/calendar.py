@@ -100,6 +100,13 @@ def _when(value: Value) -> tuple[dt.date, dt.date]:
     )
 
 
+ERAS: dict[str, Callable[[int], int]] = {
+    "year": lambda year: year,
+    "decade": lambda year: year // 10,
+    "century": lambda year: (year - 1) // 100 + 1,
+}
+
+
 def _part(name: str) -> Callable[[Expressions, Any], Value]:
     return lambda at, node: _extract(at, name, node.this, node)
 
@@ -113,13 +120,15 @@ def _extract(at: Expressions, name: str, argument: exp.Expr, node: exp.Expr) -> 
     low, high = PARTS[name]
     if value.bounds[0] > -math.inf and value.bounds[1] < math.inf and value.bounds[0] <= value.bounds[1]:
         first, last = _when(value)
-        if name == "year":
-            low, high = first.year, last.year
+        if name in ERAS:
+            low, high = ERAS[name](first.year), ERAS[name](last.year)
         elif name == "month" and first.year == last.year:
             low, high = first.month, last.month
     if value.kind == "date" and name in ("hour", "minute", "second"):
         low = high = 0
-    values = tuple(range(int(low), int(high) + 1)) if high - low < 400 else None
+    values = tuple(range(int(low), int(high) + 1)) if high - low < 400 and (low, high) != PARTS["century"] else None
+    if value.inputs:
+        values = None  # the days are listed, so the engine will say which parts they have
     function = "date_part('isoyear', " if name == "isoyear" else f"{name}("
     sql = f"CAST({function}{value.sql}) AS BIGINT)"
     return derived(sql, BIGINT, (value,), bounds=(low, high), limits=PARTS[name], values=values)
@@ -179,7 +188,7 @@ def _truncated(at: Expressions, node: exp.TimestampTrunc | exp.DateTrunc) -> Val
         if days:
             bounds = (bounds[0], _as_number(_floor_day(last, unit), type_ == TIMESTAMP))
             values = _steps(first, last, unit, stamps=type_ == TIMESTAMP)
-    return derived(sql, type_, (value,), bounds=bounds, values=values, tame=True)
+    return derived(sql, type_, (value,), bounds=bounds, values=values, tame=unit not in ("week", "decade", "century"))
 
 
 def _as_number(day: dt.date, stamp: bool) -> float:
@@ -196,7 +205,7 @@ def _floor_day(day: dt.date, unit: str) -> dt.date:
         return day.replace(day=1)
     if unit == "quarter":
         return day.replace(month=day.month - (day.month - 1) % 3, day=1)
-    year = {"year": day.year, "decade": day.year // 10 * 10, "century": (day.year - 1) // 100 * 100 + 1}[unit]
+    year = {"year": day.year, "decade": day.year // 10 * 10, "century": day.year // 100 * 100}[unit]
     return dt.date(max(year, 1), 1, 1)
 
 
@@ -213,8 +222,8 @@ def _steps(first: dt.date, last: dt.date, unit: str, *, stamps: bool) -> tuple[A
             break
         day += step
     found[_floor_day(last, unit)] = None
-    if len(found) > MOST_DATES:
-        return None
+    if len(found) > MOST_DATES or (first.year < 100 and unit in ("week", "decade", "century")):
+        return None  # the first of these begin before the calendar of Python does
     days = sorted(found)
     return tuple(EPOCH_TIME + (day - EPOCH) for day in days) if stamps else tuple(days)
 
@@ -341,7 +350,8 @@ def _percents(pattern: str) -> list[int]:
 def _name(function: str, names: tuple[str, ...]) -> Callable[[Expressions, Any], Value]:
     def name(at: Expressions, node: exp.Func) -> Value:
         value = _moment(at, node.this)
-        return derived(f"{function}({value.sql})", VARCHAR, (value,), values=names, weight=10)
+        listed = None if value.inputs else names
+        return derived(f"{function}({value.sql})", VARCHAR, (value,), values=listed, weight=10)
 
     return name
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from discreet.query.sql.text import string
 from discreet.query.sql.value import literal_sql
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def public_values(value: Value) -> tuple[Any, ...] | None:
     sql, tables = value.sql, []
     for i, column in enumerate(value.inputs):
         sql = sql.replace(column.sql, f"d{i}.v")
-        rows = ", ".join(f"({literal_sql(one)})" for one in column.values)
+        exact = column.type_name == "FLOAT" or column.type_name.startswith("DECIMAL")
+        rows = ", ".join(f"({string(str(one)) if exact else literal_sql(one)})" for one in column.values)
         tables.append(f"(SELECT TRY_CAST(v AS {column.type_name}) AS v FROM (VALUES {rows}) AS list(v)) AS d{i}")
     with duckdb.connect() as engine:
         try:

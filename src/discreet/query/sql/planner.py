@@ -78,6 +78,13 @@ class Planner:
                     at=at if isinstance(at, exp.Expr) else node,
                 )
 
+    def same_units(self, one: Value, other: Value, node: exp.Expr) -> None:
+        """Refuses units that could be mixed up by a conversion between their types."""
+        if one.type != other.type and {one.kind, other.kind} not in ({"integer"}, {"text"}):
+            raise self.source.refusal(
+                "the units of the two sides have different types", advice="give both one type in the policy", at=node
+            )
+
     def with_names(self, node: exp.Expr, names: Names) -> Names:
         """The names that WITH adds."""
         clause = node.args.get("with_")
@@ -175,10 +182,7 @@ class Planner:
         unit, rows_per_unit = None, None
         if left.unit is not None and right.unit is not None:
             type_, sqls = unified(rows, (left.unit, right.unit), node)
-            if left.unit.kind != right.unit.kind:
-                raise self.source.refusal(
-                    "the units of the two sides have different types", advice="use one type", at=node
-                )
+            self.same_units(left.unit, right.unit, node)
             for side, sql in zip(sides, sqls, strict=True):
                 side.append((sql, "u"))
             unit = Value(f"{mark}.u", type_, limits=type_.range, of_unit=True, is_unit=True)

@@ -13,7 +13,7 @@ from discreet.query.sql.arithmetic import MOST_VALUES
 from discreet.query.sql.calendar import MOST_DATES
 from discreet.query.sql.relation import Field, Relation, Step, column_sql, is_plain, public_mark, settled
 from discreet.query.sql.text import closest, quoted
-from discreet.query.sql.types import type_named
+from discreet.query.sql.types import TIMESTAMP, type_named
 from discreet.query.sql.value import EPOCH, EVERYWHERE, Input, Value, number_of
 
 if TYPE_CHECKING:
@@ -134,6 +134,8 @@ def scan(plan: Planner, table: Table) -> Relation:
 
 def _column(table: Table, column: Column, sql: str) -> Value:
     type_ = type_named(column.sql_type)
+    if type_.name in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"):  # the clock of the engine is UTC
+        sql, type_ = f"TRY_CAST({sql} AS TIMESTAMP)", TIMESTAMP
     is_unit = table.level == "unit" and table.unit is not None and column.name.lower() == table.unit.lower()
     bounds = EVERYWHERE
     if column.bounds is not None and (type_.numeric or type_.temporal):
@@ -144,7 +146,8 @@ def _column(table: Table, column: Column, sql: str) -> Value:
         type_,
         bounds=(0.0, 1.0) if type_.kind == "boolean" else bounds,
         limits=type_.range,
-        values=values if type_.name != "FLOAT" else None,  # the engine says how a FLOAT reads as a DOUBLE
+        # How a FLOAT or a DECIMAL reads as a DOUBLE is for the engine to say, when it lists the values of the key.
+        values=None if type_.kind == "decimal" or type_.name == "FLOAT" else values,
         inputs=None if values is None else (Input(sql, type_.name, values),),
         of_unit=is_unit or table.one_row,
         is_unit=is_unit,
@@ -178,6 +181,7 @@ class _Sides:
     right: Relation
     node: exp.Join
     side: str
+    alone: bool  # the one condition there is
 
 
 def _joined(plan: Planner, left: Relation, node: exp.Join, names: Names, equalities: list[exp.EQ]) -> Relation:
@@ -211,7 +215,8 @@ def _joined(plan: Planner, left: Relation, node: exp.Join, names: Names, equalit
         rows = plan.rows(both, names, {})
         found = [(rows.quietly(part.left), rows.quietly(part.right)) for part in equalities]
         pairs += [(one, other) for one, other in found if one is not None and other is not None]
-    joined = _combined(plan, _Sides(left, right, node, side), conditions, pairs)
+    alone = len(using) + (len(_conjuncts(condition)) if condition is not None else 0) == 1
+    joined = _combined(plan, _Sides(left, right, node, side, alone), conditions, pairs)
     if using:
         joined = _merged(joined, left, right, using, side)
     return joined
@@ -302,18 +307,14 @@ def _combined(plan: Planner, sides: _Sides, conditions: list[str], pairs: list[t
                 advice="join ON their unit columns (more conditions may follow with AND)",
                 at=node,
             )
-        if left.unit.type != right.unit.type and {left.unit.kind, right.unit.kind} not in ({"integer"}, {"text"}):
-            raise plan.source.refusal(
-                "the two unit columns have different types", advice="give both the same type in the policy", at=node
-            )
+        plan.same_units(left.unit, right.unit, node)
         if left.rows_per_unit is not None and right.rows_per_unit is not None:
             rows_per_unit = left.rows_per_unit * right.rows_per_unit
         words = "on the unit: the rows of a unit meet only its own"
     if side in ("LEFT", "FULL"):
-        alone = side == "LEFT" and len(conditions) == 1 and len(pairs) == 1
-        right_fields = tuple(
-            replace(one, value=_optional(one.value, keep=alone and not right.where)) for one in right.fields
-        )
+        # With no other condition than that on the unit, all rows of a unit meet the same rows or none.
+        keep = side == "LEFT" and sides.alone and left.level == right.level == "unit"
+        right_fields = tuple(replace(one, value=_optional(one.value, keep=keep)) for one in right.fields)
     if side in ("LEFT", "RIGHT", "FULL"):
         inner = right.where if side == "LEFT" else ()
         where = left.where if side == "LEFT" else right.where
