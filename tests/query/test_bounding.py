@@ -17,7 +17,7 @@ from discreet.query.private import private_plan
 from discreet.query.target import Target
 from query.tables import PRIVATE, PUBLIC, block, session_of, steps, visits, without_noise
 
-TARGETS = {"gaussian": Target(mu=0.5), "laplace": Target(epsilon=1.0, delta=0.0)}
+TARGETS = {"gaussian": Target(epsilon=0.1, delta=1e-6), "laplace": Target(epsilon=1.0, delta=0.0)}
 AGGREGATES = (
     Aggregate("count", "a0", "count"),
     Aggregate("sum", "a1", "sum", "xx", bounds=(-5.0, 30.0)),
@@ -35,16 +35,32 @@ OPTIONS = {
 }
 
 
+WRONG = replace(PRIVATE, of_unit=True)  # declared to be one for each unit, and it is not
+SLACK = Target(epsilon=1.0, delta=1e-12)
+CASES = {
+    "gaussian, all": ((), TARGETS["gaussian"], True),
+    "gaussian, public": ((PUBLIC,), TARGETS["gaussian"], True),
+    "gaussian, private": ((PRIVATE,), TARGETS["gaussian"], True),
+    "gaussian, one by a wrong declaration": ((WRONG,), TARGETS["gaussian"], True),
+    "laplace, all": ((), TARGETS["laplace"], False),
+    "laplace, public": ((PUBLIC,), TARGETS["laplace"], False),
+    "laplace, one by a wrong declaration": ((WRONG,), SLACK, False),
+}
+
+
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("path", TARGETS)
-@pytest.mark.parametrize("keys", [(), (PUBLIC,)], ids=["all", "by city"])
+@pytest.mark.parametrize("case", CASES)
 def test_a_unit_changes_every_vector_of_sums_by_no_more_than_the_noise_is_made_for(
-    keys: tuple, path: str, options: str, monkeypatch: pytest.MonkeyPatch
+    case: str, options: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    keys, target, gaussian = CASES[case]
     without_noise(monkeypatch, bound=9)  # 2^(9/4) = 4.76: many units exceed it
     monkeypatch.setattr("discreet.query.measuring._Run.secret", 12345)
-    plan = private_plan(block(*AGGREGATES, keys=keys), TARGETS[path], OPTIONS[options])
-    assert plan.gaussian == (path == "gaussian")
+    everything = lambda numbers, *_, **__: np.ones(numbers.size, dtype=bool)
+    monkeypatch.setattr("discreet.query.keys.kept_by_weight", lambda *a, **b: (everything(*a), np.ones(1)))
+    monkeypatch.setattr("discreet.query.keys.kept_by_count", everything)
+    plan = private_plan(block(*AGGREGATES, keys=keys), target, OPTIONS[options])
+    assert plan.gaussian == gaussian
     order = 2 if plan.gaussian else 1
     reached = 0.0
     for seed in range(1):
@@ -151,6 +167,7 @@ def test_the_sum_of_one_statement_is_that_of_several(
     from discreet.query import measuring
 
     without_noise(monkeypatch, bound=14)
+    monkeypatch.setattr("discreet.query.measuring._Run.secret", 7)
     plan = private_plan(block(aggregate, keys=keys), TARGETS[path], Options())
     table = visits(20, 400, 8)
     with session_of(table) as session:

@@ -66,24 +66,38 @@ class Grid:
         return math.ldexp(self.bound, -self.exponent) * SLACK + self.rounded
 
 
-def make_codes(session: Session, plan: Private) -> tuple[str, str]:
-    """Number the groups: gives the FROM clause of the rows, and SQL of a row's group number.
+@dataclass(frozen=True)
+class Coded:
+    """The rows with numbered groups: a FROM clause, SQL of a row's group number, and SQL of its place in the lottery.
+
+    The lottery decides which groups of a unit are kept. It is a hash of the group's *keys* and a secret number: what
+    happens to a unit must depend on its own rows alone, and the numbers of groups that are not public do not.
+    """
+
+    source: str
+    cell: str
+    lot: str
+
+
+def make_codes(session: Session, plan: Private, secret: int) -> Coded:
+    """Number the groups.
 
     Public keys get a table d<i> of their values each, and numbers in order of the lists; rows with other values find no
-    match. Groups that are not public get the table `codes` of all that occur, which never leaves the engine.
+    match. Groups that are not public get the table `codes` of all that occur, which never leaves the engine. The secret
+    is a number that the analyst cannot know, so nobody can predict which groups are left out.
     """
     keys = plan.block.keys
     source = f"({plan.block.rows}) r"
     if not keys:
-        return source, "CAST(0 AS INTEGER)"
+        return Coded(source, "CAST(0 AS INTEGER)", "0")
     if not plan.public:
         columns = ", ".join(key.column for key in keys)
         session.execute(
-            f"CREATE OR REPLACE TEMP TABLE codes AS SELECT *, CAST(row_number() OVER () - 1 AS INTEGER) AS code FROM "
-            f"(SELECT DISTINCT {columns} FROM ({plan.block.rows}))"
+            f"CREATE OR REPLACE TEMP TABLE codes AS SELECT *, CAST(row_number() OVER () - 1 AS INTEGER) AS code, "
+            f"hash({columns}, {secret}::HUGEINT) AS lot FROM (SELECT DISTINCT {columns} FROM ({plan.block.rows}))"
         )
         same = " AND ".join(f"r.{key.column} IS NOT DISTINCT FROM codes.{key.column}" for key in keys)
-        return f"{source} JOIN codes ON {same}", "codes.code"
+        return Coded(f"{source} JOIN codes ON {same}", "codes.code", "codes.lot")
     cell = ""
     for place, key in enumerate(keys):
         _dictionary(session, place, key)
@@ -91,7 +105,7 @@ def make_codes(session: Session, plan: Private) -> tuple[str, str]:
         equal = "IS NOT DISTINCT FROM" if None in key.values else "="
         source += f" JOIN d{place} ON r.{key.column} {equal} d{place}.k"
         cell = f"d{place}.i" if place == 0 else f"({cell}) * {len(key.values)} + d{place}.i"
-    return source, f"({cell})"
+    return Coded(source, f"({cell})", f"hash({cell}, {secret}::HUGEINT)")
 
 
 def _dictionary(session: Session, place: int, key: Key) -> None:
@@ -108,23 +122,25 @@ def _dictionary(session: Session, place: int, key: Key) -> None:
     )
 
 
-def make_per(session: Session, plan: Private, source: str, cell: str, secret: int) -> None:
+def make_per(session: Session, plan: Private, rows: Coded) -> None:
     """The table `per`: u, the group number g, m0, m1, …, and c, the number of rows, where that is needed."""
     numbers = [f"{moment.of_unit()} AS m{i}" for i, moment in enumerate(plan.moments)]
     if plan.options.max_rows is not None or plan.ranks:
         numbers.append("count(*) AS c")
     listed = "".join(f", {number}" for number in numbers)
     if not plan.block.keys:
-        select = f"SELECT r.u AS u, 0 AS g{listed} FROM {source} GROUP BY r.u"
+        select = f"SELECT r.u AS u, 0 AS g{listed} FROM {rows.source} GROUP BY r.u"
     elif plan.single:
-        select = f"SELECT r.u AS u, min({cell}) AS g{listed} FROM {source} GROUP BY r.u"
+        # By the operators all rows of a unit have one group. Should they not, because a table has several rows of a
+        # unit where one was declared, the lottery leaves one.
+        select = f"SELECT r.u AS u, arg_min({rows.cell}, {rows.lot}) AS g{listed} FROM {rows.source} GROUP BY r.u"
     else:
-        select = f"SELECT r.u AS u, {cell} AS g{listed} FROM {source} GROUP BY r.u, {cell}"
+        select = f"SELECT r.u AS u, {rows.cell} AS g{listed} FROM {rows.source} GROUP BY r.u, {rows.cell}"
     if plan.sampled:
-        # The secret is a number that the analyst cannot know, so nobody can predict which groups are left out.
+        drawn = select.replace("SELECT ", f"SELECT min({rows.lot}) AS lot, ", 1)
         select = (
-            f"SELECT * FROM ({select}) QUALIFY row_number() OVER "
-            f"(PARTITION BY u ORDER BY hash(g, {secret}::HUGEINT), g) <= {plan.options.max_groups}"
+            f"SELECT * EXCLUDE (lot) FROM ({drawn}) QUALIFY row_number() OVER (PARTITION BY u ORDER BY lot) "
+            f"<= {plan.options.max_groups}"
         )
     session.execute(f"CREATE OR REPLACE TEMP TABLE per AS {select}")
     if plan.options.max_rows is not None:

@@ -67,13 +67,13 @@ class _Run:
 
     def answered(self) -> Measured:
         plan = self.plan
-        self.source, self.cell = make_codes(self.session, plan)
+        self.rows = make_codes(self.session, plan, self.secret)
         if plan.block.row_level:
             grids, sums = self._by_row()
         elif self._folds:
             grids, sums = self._folded()
         else:
-            make_per(self.session, plan, self.source, self.cell, self.secret)
+            make_per(self.session, plan, self.rows)
             if not plan.public:
                 self._select_keys()
             grids, sums = self._by_unit()
@@ -150,7 +150,8 @@ class _Run:
         plan, session = self.plan, self.session
         rows = plan.block.rows_per_unit or 1
         if not plan.public:
-            found = session.numpy(f"SELECT {self.cell} AS g, count(*) AS w FROM {self.source} GROUP BY {self.cell}")
+            cell = self.rows.cell
+            found = session.numpy(f"SELECT {cell} AS g, count(*) AS w FROM {self.rows.source} GROUP BY {cell}")
             if plan.gaussian:
                 kept, _ = key_selection.kept_by_weight(
                     found["w"] * key_selection.WEIGHT, plan.allocation, self.generator, groups=rows
@@ -158,7 +159,7 @@ class _Run:
             else:
                 kept = key_selection.kept_by_count(found["w"], plan.allocation, self.generator, groups=rows)
             self._keep(found["g"][kept])
-        source, place = self._grouped(self.source, self.cell)
+        source, place = self._grouped(self.rows.source, self.rows.cell)
         grids: dict[int, Grid] = {}
         for i, moment in enumerate(plan.moments):
             bound = plan.known_bound(moment)
@@ -167,7 +168,7 @@ class _Run:
                     f"SELECT {bucket(f'abs({moment.value()})')} AS b, count(*) AS n FROM {source} "
                     f"WHERE {moment.argument} IS NOT NULL GROUP BY b"
                 )
-                bound = rows * self._choose(found["b"], found["n"], plan.noise_of_moment(i))
+                bound = rows * self._choose(found["b"], found["n"], plan.noise_of_moment(i), rows=rows)
             grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=True)
             self.bounds[moment.label] = bound * moment.quantum
         if not plan.moments:
@@ -190,8 +191,9 @@ class _Run:
     def _by_unit(self) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
         plan, session = self.plan, self.session
         single = plan.single
-        guaranteed = [i for i, moment in enumerate(plan.moments) if moment.kind == "units" and plan.groups is not None]
-        enforced = tuple(i for i in range(len(plan.moments)) if i not in guaranteed)
+        # Counts of units are bounded by the number of groups that `per` leaves to a unit; all others are cut.
+        counted = single or plan.sampled
+        enforced = tuple(i for i, moment in enumerate(plan.moments) if moment.kind != "units" or not counted)
         if not plan.moments:
             return {}, []
         per, place = self._grouped("per", "per.g")
@@ -226,11 +228,11 @@ class _Run:
         down to whole steps; the sum of a group is rounded down once, which the extra step of the grid pays for.
         """
         plan, session = self.plan, self.session
-        cell = f"min({self.cell})" if plan.block.keys else self.cell
+        cell = f"arg_min({self.rows.cell}, {self.rows.lot})" if plan.block.keys else self.rows.cell
         found = session.numpy(
             f"SELECT g, {bucket('abs(m)')} AS b, CAST(m < 0 AS INTEGER) AS negative, count(*) AS n, "
             f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {plan.moments[0].of_unit()} AS m "
-            f"FROM {self.source} GROUP BY r.u) GROUP BY ALL"
+            f"FROM {self.rows.source} GROUP BY r.u) GROUP BY ALL"
         )
         number = self._choose_number(found["b"], found["n"], plan.noise_of_moment(0))
         grid = Grid.of(bound_of(number), plan.noise_of_moment(0), whole=False, rounded=True)
@@ -244,16 +246,17 @@ class _Run:
             totals[int(g)] += fine if b <= number else (-most if negative else most) * int(n)
         return {0: grid}, [np.array([math.floor(total) for total in totals], dtype=np.int64)]
 
-    def _choose(self, buckets: NDArray[Any], units: NDArray[Any], noise: float) -> float:
-        return bound_of(self._choose_number(buckets, units, noise))
+    def _choose(self, buckets: NDArray[Any], units: NDArray[Any], noise: float, rows: int = 1) -> float:
+        return bound_of(self._choose_number(buckets, units, noise, rows))
 
-    def _choose_number(self, buckets: NDArray[Any], units: NDArray[Any], noise: float) -> int:
+    def _choose_number(self, buckets: NDArray[Any], units: NDArray[Any], noise: float, rows: int = 1) -> int:
+        """A bound from the number of units in each bucket; a unit counts in at most `rows` of them."""
         groups = max(1, self.size) * self.skew
         shared = math.sqrt(min(groups, _TOGETHER)) if not self.plan.single else 1.0
         return choose_bound(
             buckets,
             units,
-            epsilon=self.plan.allocation.choice,
+            epsilon=self.plan.allocation.choice / rows,
             allowed=_OFTEN * noise * groups / shared,
             generator=self.generator,
         )
@@ -326,7 +329,7 @@ class _Run:
     def _rows_by_place(self) -> tuple[str, str]:
         """The rows of the groups that are answered, as far as the units' groups were kept, and a row's place."""
         plan = self.plan
-        source, code = self.source, self.cell
+        source, code = self.rows.source, self.rows.cell
         if plan.block.keys and not plan.block.row_level and (plan.single or plan.sampled):
             # A unit counts in the groups that it has in `per`, and if that is one by rule, with all its rows.
             source += " JOIN per ON per.u = r.u" + ("" if plan.single else f" AND per.g = {code}")
@@ -344,18 +347,16 @@ class _Run:
             pairs = f"SELECT {place} AS g, {argument} AS x FROM {source} WHERE {argument} IS NOT NULL"
         else:
             session.execute(
-                f"CREATE OR REPLACE TEMP TABLE pairs AS SELECT DISTINCT r.u AS u, {place} AS g, {argument} AS x "
-                f"FROM {source} WHERE {argument} IS NOT NULL"
+                f"CREATE OR REPLACE TEMP TABLE pairs AS SELECT DISTINCT r.u AS u, {place} AS g, {argument} AS x, "
+                f"hash({argument}, {self.rows.lot}, {self.secret}::HUGEINT) AS lot FROM {source} "
+                f"WHERE {argument} IS NOT NULL"
             )
             found = session.numpy(
                 f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM pairs GROUP BY u) GROUP BY b"
             )
             bound = float(math.ceil(self._choose(found["b"], found["n"], noise)))
             self.bounds["distinct values of a unit"] = bound
-            pairs = (
-                "SELECT g, x FROM pairs QUALIFY row_number() OVER "
-                f"(PARTITION BY u ORDER BY hash(g, x, {self.secret}::HUGEINT), g, x) <= {int(bound)}"
-            )
+            pairs = f"SELECT g, x FROM pairs QUALIFY row_number() OVER (PARTITION BY u ORDER BY lot) <= {int(bound)}"
         found = session.numpy(f"SELECT g, count(DISTINCT x) AS n FROM ({pairs}) GROUP BY g")
         full = np.zeros(self.size, dtype=np.int64)
         full[found["g"].astype(np.int64)] = found["n"]
