@@ -18,7 +18,7 @@ import pytest
 import discreet
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ["torch", "pandas", "duckdb", "matplotlib", "scipy.stats", "sklearn"]
+HEAVY = ["torch", "pandas", "duckdb", "sqlalchemy", "matplotlib", "scipy.stats", "sklearn"]
 ROOMS = sorted(
     module.name
     for module in pkgutil.iter_modules(discreet.__path__, "discreet.")
