@@ -104,7 +104,7 @@ def _judged(engine, text: str) -> bool:
     except QueryRefused:
         return False
     answer = noiseless.answer(question, engine)
-    if " LIMIT " in text or " OVER " in text:
+    if any(sign in text for sign in (" LIMIT ", " OVER ", "/", "%")):  # ties are broken freely, and x / 0 is NULL here
         return True
     try:
         expected = engine.execute(text).fetchall()

@@ -46,7 +46,6 @@ def _planned(text: str, catalog: Catalog) -> tuple[Question, list[Any]]:
         raise source.refusal("the question contains characters without a meaning", advice="remove them")
     tree, options = _tree(source)
 
-    from discreet.query.sql import windows  # noqa: F401 - registers its functions
     from discreet.query.sql.planner import Planner
     from discreet.query.sql.relation import numbered, with_public
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from discreet.query.sql import branches, conditions, functions, windows  # noqa: F401 - each registers its handlers
 from discreet.query.sql.aggregates import calls_of, has_aggregate, is_aggregate
 from discreet.query.sql.grouping import Grouping
+from discreet.query.sql.ordering import finished, ordered
 from discreet.query.sql.relation import Field, Relation, Step, alias_mark, settled
 from discreet.query.sql.scope import Rows
 from discreet.query.sql.sources import from_clause
-from discreet.query.sql.value import Value, derived
+from discreet.query.sql.unions import united
+from discreet.query.sql.value import Value
 
 if TYPE_CHECKING:
     from discreet.query.catalog import Catalog
     from discreet.query.plan import Block
-    from discreet.query.sql.expressions import Expressions
     from discreet.query.sql.text import Source
 
 __all__ = ["Names", "Planner"]
@@ -122,7 +124,7 @@ class Planner:
         self.count(node)
         if isinstance(node, exp.Subquery):
             self.only(node, {"this", "with_", "order", "limit", "offset"})
-            return self.finished(self.query(node.this, self.with_names(node, names)), node, names)
+            return finished(self, self.query(node.this, self.with_names(node, names)), node, names)
         if isinstance(node, exp.Union):
             return self.union(node, names)
         if isinstance(node, exp.Select):
@@ -157,52 +159,7 @@ class Planner:
                 advice="aggregate both sides before the UNION ALL, or select from tables with the same kind of unit",
                 at=node,
             )
-        return self.finished(self._united(left, right, node), node, inner)
-
-    def _united(self, left: Relation, right: Relation, node: exp.Union) -> Relation:
-        from discreet.query.sql.expressions import unified
-        from discreet.query.sql.value import hull
-
-        rows = self.rows(left, {}, {})
-        mark = self.mark()
-        sides: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
-        fields = []
-        for i, (one, other) in enumerate(zip(left.fields, right.fields, strict=True)):
-            type_, sqls = unified(rows, (one.value, other.value), node)
-            for side, sql in zip(sides, sqls, strict=True):
-                side.append((sql, f"c{i}"))
-            facts = hull((one.value, other.value))
-            both_unit = one.value.is_unit and other.value.is_unit
-            value = derived(f"{mark}.u" if both_unit else f"{mark}.c{i}", type_, (one.value, other.value), **facts)
-            value = replace(
-                value, constant=False, of_unit=both_unit, is_unit=both_unit, inputs=None,
-                origin=one.value.origin if one.value.origin == other.value.origin else None,
-            )  # fmt: skip
-            fields.append(Field(one.name, "", value))
-        unit, rows_per_unit = None, None
-        if left.unit is not None and right.unit is not None:
-            type_, sqls = unified(rows, (left.unit, right.unit), node)
-            self.same_units(left.unit, right.unit, node)
-            for side, sql in zip(sides, sqls, strict=True):
-                side.append((sql, "u"))
-            unit = Value(f"{mark}.u", type_, limits=type_.range, of_unit=True, is_unit=True)
-        if left.rows_per_unit is not None and right.rows_per_unit is not None:
-            rows_per_unit = left.rows_per_unit + right.rows_per_unit
-        level = left.level if left.private else ("public" if left.level == right.level == "public" else "released")
-        return Relation(
-            f"(({left.select(sides[0])}) UNION ALL ({right.select(sides[1])})) AS {mark}",
-            tuple(fields),
-            level,
-            unit=unit,
-            rows_per_unit=rows_per_unit,
-            tables=tuple(dict.fromkeys(left.tables + right.tables)),
-            public_tables=tuple(dict.fromkeys(left.public_tables + right.public_tables)),
-            scan=True,
-            declared=left.declared + right.declared,
-            step=Step(
-                "union all", "the rows of a unit on both sides add up" if left.private else "", (left.step, right.step)
-            ),
-        )
+        return finished(self, united(self, left, right, node), node, inner)
 
     def select(self, node: exp.Select, names: Names) -> Relation:
         """The relation of one SELECT."""
@@ -232,7 +189,7 @@ class Planner:
             part.alias.lower(): part.this for part in node.expressions if isinstance(part, exp.Alias) and part.alias
         }
         aliases = {name: part for name, part in aliases.items() if name in written}
-        rows = self.rows(relation, names, aliases, intercept=self._no_aggregates)
+        rows = self.rows(relation, names, aliases, intercept=self.no_aggregates)
         where = node.args.get("where")
         if where is not None:
             condition = rows.truth(where.this)
@@ -241,7 +198,7 @@ class Planner:
                 condition.sql,
                 Step(words, "keeps or drops each row by itself" if relation.private else "", (relation.step,)),
             )
-        rows = self.rows(relation, names, aliases, intercept=self._no_aggregates, windows=not relation.private)
+        rows = self.rows(relation, names, aliases, intercept=self.no_aggregates, windows=not relation.private)
         group, having, order = (node.args.get(part) for part in ("group", "having", "order"))
         distinct = node.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
@@ -259,7 +216,7 @@ class Planner:
             fields = grouping.fields([(one.name, one.node, one.value) for one in self._expanded(shown)])
             grouping.having(having)
             if order is not None and distinct is None:
-                terms = [self._ordered(part, fields, grouping.outer) for part in order.expressions]
+                terms = [ordered(self, part, fields, grouping.outer) for part in order.expressions]
             result = grouping.finish(fields)
             if distinct is not None:
                 result = self._distinct(result, names)
@@ -268,10 +225,10 @@ class Planner:
             if distinct is not None:
                 result = self._distinct(result, names)
             elif order is not None and not result.private:
-                terms = [self._ordered(part, result.fields, rows) for part in order.expressions]
-        return self.finished(result, node, names, terms)
+                terms = [ordered(self, part, result.fields, rows) for part in order.expressions]
+        return finished(self, result, node, names, terms)
 
-    def _no_aggregates(self, node: exp.Expr) -> Value | None:
+    def no_aggregates(self, node: exp.Expr) -> Value | None:
         if is_aggregate(node):
             calls_of(self.source, node)  # says first if the function itself is unknown
             raise self.source.refusal(
@@ -389,64 +346,6 @@ class Planner:
                 )
             keys.append((node, rows.value(node)))
         return keys
-
-    # ── ORDER BY and LIMIT ────────────────────────────────────────────────────────────────────────────────────────────
-
-    def finished(self, relation: Relation, node: exp.Expr, names: Names, terms: list[str] | None = None) -> Relation:
-        """The relation with ORDER BY (already compiled to `terms`, or over its columns), LIMIT and OFFSET."""
-        order, limit, offset = (node.args.get(part) for part in ("order", "limit", "offset"))
-        if order is None and limit is None and offset is None:
-            return relation
-        if relation.private:
-            raise self.source.refusal(
-                "ORDER BY and LIMIT choose among rows of people",
-                advice="aggregate first; ORDER BY and LIMIT apply to the answer",
-                at=order or limit or offset,
-            )
-        if relation.tail:
-            relation, terms = settled(relation, self.mark()), None
-        tail = ""
-        if order is not None:
-            self.only(order, {"expressions"})
-            if terms is None:
-                rows = self.rows(relation, names, {}, intercept=self._no_aggregates)
-                terms = [self._ordered(part, relation.fields, rows) for part in order.expressions]
-            terms = [term for term in terms if term]
-            tail += f" ORDER BY {', '.join(terms)}" if terms else ""
-        for clause, word in ((limit, "LIMIT"), (offset, "OFFSET")):
-            if clause is None:
-                continue
-            self.only(clause, {"expression"})
-            amount = self.rows(relation, names, {}).constant(clause.expression, int, word)
-            if amount < 0:
-                raise self.source.refusal(f"{word} cannot be negative", advice="write a whole number", at=clause)
-            tail += f" {word} {min(amount, 2**62)}"
-        words = ", ".join(word for word, clause in (("order", order), ("limit", limit), ("offset", offset)) if clause)
-        return replace(relation, tail=tail, scan=False, step=Step(words, "", (relation.step,)))
-
-    def _ordered(self, part: exp.Ordered, fields: Sequence[Field], expressions: Expressions) -> str:
-        """One term of ORDER BY: a position, a name of the SELECT list, or an expression; empty for a constant."""
-        if not isinstance(part, exp.Ordered):
-            raise self.source.refusal("this order is not understood", advice="write ORDER BY x DESC", at=part)
-        self.only(part, {"this", "desc", "nulls_first"})
-        node = part.this
-        named = [
-            one for one in fields
-            if isinstance(node, exp.Column) and not node.table and one.name.lower() == node.name.lower()
-        ]  # fmt: skip
-        if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
-            position = int(str(node.this))
-            if not 1 <= position <= len(fields):
-                raise self.source.refusal(
-                    f"there is no column {position} in the SELECT list", advice=f"use 1 to {len(fields)}", at=node
-                )
-            value = fields[position - 1].value
-        else:
-            value = named[0].value if named else expressions.value(node)
-        if value.constant:  # orders nothing, and the engine would read a number as a position
-            return ""
-        direction = " DESC" if part.args.get("desc") else ""
-        return f"{value.sql}{direction} NULLS {'FIRST' if part.args.get('nulls_first') else 'LAST'}"
 
     # ── subqueries in expressions ─────────────────────────────────────────────────────────────────────────────────────
 

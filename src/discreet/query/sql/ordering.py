@@ -1,0 +1,78 @@
+"""ORDER BY, LIMIT and OFFSET, which choose among rows and so apply to answers and public tables alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from discreet.query.sql.relation import Field, Relation, Step, settled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from discreet.query.sql.expressions import Expressions
+    from discreet.query.sql.planner import Names, Planner
+
+__all__ = ["finished", "ordered"]
+
+
+def finished(
+    plan: Planner, relation: Relation, node: exp.Expr, names: Names, terms: list[str] | None = None
+) -> Relation:
+    """The relation with ORDER BY (already compiled to `terms`, or over its columns), LIMIT and OFFSET."""
+    order, limit, offset = (node.args.get(part) for part in ("order", "limit", "offset"))
+    if order is None and limit is None and offset is None:
+        return relation
+    if relation.private:
+        raise plan.source.refusal(
+            "ORDER BY and LIMIT choose among rows of people",
+            advice="aggregate first; ORDER BY and LIMIT apply to the answer",
+            at=order or limit or offset,
+        )
+    if relation.tail:
+        relation, terms = settled(relation, plan.mark()), None
+    tail = ""
+    if order is not None:
+        plan.only(order, {"expressions"})
+        if terms is None:
+            rows = plan.rows(relation, names, {}, intercept=plan.no_aggregates)
+            terms = [ordered(plan, part, relation.fields, rows) for part in order.expressions]
+        terms = [term for term in terms if term]
+        tail += f" ORDER BY {', '.join(terms)}" if terms else ""
+    for clause, word in ((limit, "LIMIT"), (offset, "OFFSET")):
+        if clause is None:
+            continue
+        plan.only(clause, {"expression"})
+        amount = plan.rows(relation, names, {}).constant(clause.expression, int, word)
+        if amount < 0:
+            raise plan.source.refusal(f"{word} cannot be negative", advice="write a whole number", at=clause)
+        tail += f" {word} {min(amount, 2**62)}"
+    words = ", ".join(word for word, clause in (("order", order), ("limit", limit), ("offset", offset)) if clause)
+    return replace(relation, tail=tail, scan=False, step=Step(words, "", (relation.step,)))
+
+
+def ordered(plan: Planner, part: exp.Ordered, fields: Sequence[Field], expressions: Expressions) -> str:
+    """One term of ORDER BY: a position, a name of the SELECT list, or an expression; empty for a constant."""
+    if not isinstance(part, exp.Ordered):
+        raise plan.source.refusal("this order is not understood", advice="write ORDER BY x DESC", at=part)
+    plan.only(part, {"this", "desc", "nulls_first"})
+    node = part.this
+    named = [
+        one for one in fields
+        if isinstance(node, exp.Column) and not node.table and one.name.lower() == node.name.lower()
+    ]  # fmt: skip
+    if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
+        position = int(str(node.this))
+        if not 1 <= position <= len(fields):
+            raise plan.source.refusal(
+                f"there is no column {position} in the SELECT list", advice=f"use 1 to {len(fields)}", at=node
+            )
+        value = fields[position - 1].value
+    else:
+        value = named[0].value if named else expressions.value(node)
+    if value.constant:  # orders nothing, and the engine would read a number as a position
+        return ""
+    direction = " DESC" if part.args.get("desc") else ""
+    return f"{value.sql}{direction} NULLS {'FIRST' if part.args.get('nulls_first') else 'LAST'}"

@@ -1,0 +1,62 @@
+"""UNION ALL: the rows of both sides; what a unit can have on them adds up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from discreet.query.sql.expressions import unified
+from discreet.query.sql.relation import Field, Relation, Step
+from discreet.query.sql.value import Value, derived, hull
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from discreet.query.sql.planner import Planner
+
+__all__ = ["united"]
+
+
+def united(plan: Planner, left: Relation, right: Relation, node: exp.Union) -> Relation:
+    """The rows of both sides, with one type for each column."""
+
+    rows = plan.rows(left, {}, {})
+    mark = plan.mark()
+    sides: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
+    fields = []
+    for i, (one, other) in enumerate(zip(left.fields, right.fields, strict=True)):
+        type_, sqls = unified(rows, (one.value, other.value), node)
+        for side, sql in zip(sides, sqls, strict=True):
+            side.append((sql, f"c{i}"))
+        facts = hull((one.value, other.value))
+        both_unit = one.value.is_unit and other.value.is_unit
+        value = derived(f"{mark}.u" if both_unit else f"{mark}.c{i}", type_, (one.value, other.value), **facts)
+        value = replace(
+            value, constant=False, of_unit=both_unit, is_unit=both_unit, inputs=None,
+            origin=one.value.origin if one.value.origin == other.value.origin else None,
+        )  # fmt: skip
+        fields.append(Field(one.name, "", value))
+    unit, rows_per_unit = None, None
+    if left.unit is not None and right.unit is not None:
+        type_, sqls = unified(rows, (left.unit, right.unit), node)
+        plan.same_units(left.unit, right.unit, node)
+        for side, sql in zip(sides, sqls, strict=True):
+            side.append((sql, "u"))
+        unit = Value(f"{mark}.u", type_, limits=type_.range, of_unit=True, is_unit=True)
+    if left.rows_per_unit is not None and right.rows_per_unit is not None:
+        rows_per_unit = left.rows_per_unit + right.rows_per_unit
+    level = left.level if left.private else ("public" if left.level == right.level == "public" else "released")
+    return Relation(
+        f"(({left.select(sides[0])}) UNION ALL ({right.select(sides[1])})) AS {mark}",
+        tuple(fields),
+        level,
+        unit=unit,
+        rows_per_unit=rows_per_unit,
+        tables=tuple(dict.fromkeys(left.tables + right.tables)),
+        public_tables=tuple(dict.fromkeys(left.public_tables + right.public_tables)),
+        scan=True,
+        declared=left.declared + right.declared,
+        step=Step(
+            "union all", "the rows of a unit on both sides add up" if left.private else "", (left.step, right.step)
+        ),
+    )
