@@ -120,6 +120,7 @@ def test_fields_hold_the_values_that_were_passed() -> None:
         "unbounded": "",
         "of": "",
         "until": "",
+        "question": False,
     }
     assert vars(LedgerError("a.db", "is locked", "Wait.")) == {
         "path": "a.db",

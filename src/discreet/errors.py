@@ -26,6 +26,7 @@ A message has three parts: what happened, with which values, what to do.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 __all__ = [
@@ -139,10 +140,18 @@ class BudgetExceeded(DiscreetError):
     """A filter or ledger refused a charge; nothing was computed and nothing was charged."""
 
     def __init__(
-        self, *, requested: float, remaining: float, unit: str, unbounded: str = "", of: str = "", until: str = ""
+        self,
+        *,
+        requested: float,
+        remaining: float,
+        unit: str,
+        unbounded: str = "",
+        of: str = "",
+        until: str = "",
+        question: bool = False,
     ) -> None:
         self.requested, self.remaining, self.unit, self.unbounded = requested, remaining, unit, unbounded
-        self.of, self.until = of, until
+        self.of, self.until, self.question = of, until, question
         whose = f"the budget of {of}: " if of else ""
         if unbounded:
             name = "pure epsilon" if unit == "epsilon" else unit
@@ -150,6 +159,17 @@ class BudgetExceeded(DiscreetError):
                 f"{whose}{unbounded} has no finite {name}, so no budget in {name} can admit it; nothing was charged. "
                 f"Give the budget a delta, as in Budget(epsilon=..., delta=1e-6); what it does not admit as it is may "
                 f"fit as a box, Cost.approximate(cost.epsilon(delta), delta)."
+            )
+        elif question:
+            wait = f" The period ends at {until}." if until else ""
+            advice = (
+                f"At {unit} = {_down(remaining)} it would be answered: ask for that or less, or stop here."
+                if remaining > 0
+                else "Too little is left to answer it at all."
+            )
+            super().__init__(
+                f"{whose}not enough is left to answer this question at {unit} = {requested:.6g}; nothing was charged. "
+                f"{advice}{wait}"
             )
         else:
             wait = f", wait until the period ends at {until}" if until else ""
@@ -288,6 +308,12 @@ class VolatileLedger(DiscreetWarning):
 
 class WideBracket(DiscreetWarning):
     """The bracket is certified but wider than was asked for; the message says how wide and why."""
+
+
+def _down(value: float) -> str:
+    """Three digits, rounded down."""
+    digits = 2 - math.floor(math.log10(value))
+    return f"{math.floor(value * 10.0**digits) / 10.0**digits:.3g}"
 
 
 def _shown(value: object) -> str:

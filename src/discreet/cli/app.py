@@ -14,6 +14,7 @@ from discreet.cli.demo import demo
 from discreet.cli.door import Door
 from discreet.cli.init import EPILOG, init
 from discreet.cli.ledger import ledger
+from discreet.cli.query import query
 
 __all__ = ["app", "main"]
 
@@ -27,11 +28,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog=examples(
         "discreet demo",
+        'discreet query run visits.toml "SELECT city, COUNT(*) AS n FROM visits GROUP BY city" --epsilon 0.5',
         "discreet account epsilon --gaussian 1.1 --rate 256/60000 --steps 14000 --delta 1e-5",
     ),
 )
 app.add_typer(account, short_help="Read, solve for, compare and draw privacy costs.")
 app.add_typer(audit, short_help="Try to refute what a mechanism says about itself.")
+app.add_typer(query, short_help="Ask private questions in SQL.")
 app.add_typer(ledger, short_help="Show, verify and export the ledger of a budget.")
 app.command(epilog=examples("discreet demo"))(demo)
 app.command(epilog=EPILOG)(init)

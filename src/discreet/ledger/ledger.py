@@ -301,6 +301,13 @@ class Ledger:
             accounts = self._books.known_accounts(connection, dataset, analyst, at=self._time(connection))
         return least_remaining(accounts)
 
+    def admits(self, dataset: str, cost: Cost, *, analyst: str = "local") -> bool:
+        """Whether `reserve` would grant this cost now, to this analyst; charges nothing."""
+        dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
+        with self._store.reading() as connection:
+            accounts = self._books.known_accounts(connection, dataset, analyst, at=self._time(connection))
+        return all(account.balance.admits(cost) for account in accounts)
+
     def standings(self, dataset: str, *, analyst: str | None = None) -> tuple[Standing, ...]:
         """What is left of each budget: of those that apply to an analyst, or of all that the data set has."""
         dataset = checked_name("dataset", dataset)

@@ -12,6 +12,7 @@ from discreet.arguments import unit_fraction
 from discreet.engines import Sandbox
 from discreet.query.estimates import noisy_table
 from discreet.query.intervals import with_intervals
+from discreet.query.report import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,10 +104,14 @@ class Answer:
     @property
     def bounds(self) -> dict[str, float]:
         """The contribution bounds that were used, by what they bound; those chosen privately are among them."""
-        return {label: bound for block in self._measured for label, bound in block.bounds.items()}
+        found: dict[str, float] = {}
+        for number, block in enumerate(self._measured, start=1):
+            words = {moment.label: in_words(block.plan, moment) for moment in block.plan.moments}
+            part = f"part {number}: " if len(self._measured) > 1 else ""
+            found |= {f"{part}{words.get(label, label)}": bound for label, bound in block.bounds.items()}
+        return found
 
-    def _rows(self) -> tuple[list[str], list[list[str]]]:
-        table = self.intervals(0.95)
+    def _rows(self, table: pa.Table) -> tuple[list[str], list[list[str]]]:
         shown = table.slice(0, _SHOWN).to_pylist()
         names = self.columns
         rows = []
@@ -122,7 +127,8 @@ class Answer:
         return names, rows
 
     def __repr__(self) -> str:
-        names, rows = self._rows()
+        table = self.intervals(0.95)
+        names, rows = self._rows(table)
         widths = [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(names)]
         lines = ["  ".join(name.ljust(width) for name, width in zip(names, widths, strict=True)).rstrip()]
         lines += ["  ".join("─" * width for width in widths)]
@@ -131,17 +137,22 @@ class Answer:
         ]
         if len(self) > _SHOWN:
             lines.append(f"… {len(self) - _SHOWN} more rows")
-        paid = "nothing, it was asked before" if self.repeated else str(self.target)
-        lines.append(f"95 % intervals in brackets · paid: {paid}")
+        lines.append(self._foot(table))
         return "\n".join(lines)
 
+    def _foot(self, table: pa.Table) -> str:
+        paid = "nothing, it was answered before" if self.repeated else str(self.target)
+        intervals = "95 % intervals in brackets · " if table.num_columns > len(self.columns) else ""
+        return f"{intervals}paid: {paid}"
+
     def _repr_html_(self) -> str:
-        names, rows = self._rows()
+        shown = self.intervals(0.95)
+        names, rows = self._rows(shown)
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
         body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
         more = f"<p>… {len(self) - _SHOWN} more rows</p>" if len(self) > _SHOWN else ""
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"{table}{more}<p>{html.escape(str(self.target))}</p>"
+        return f"{table}{more}<p>{html.escape(self._foot(shown))}</p>"
 
 
 @lru_cache(maxsize=1)

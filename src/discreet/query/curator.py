@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from discreet.accounting import Budget, Cost
 from discreet.engines import DuckDBEngine
-from discreet.errors import DiscreetError, InvalidArgument, QueryFailed, VolatileLedger
+from discreet.errors import BudgetExceeded, DiscreetError, InvalidArgument, QueryFailed, VolatileLedger
 from discreet.ledger import Ledger
+from discreet.ledger.names import name as checked_name
 from discreet.query.answer import Answer
 from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
     from discreet.query.catalog import Catalog
     from discreet.query.plan import Question
 
-__all__ = ["Curator"]
+__all__ = ["Curator", "ledger_path", "policy_of"]
 
 _POLICIES = (".toml", ".yaml", ".yml")
+_REFINED = 10
+"""A refusal says for how much the question would be answered, to a thousandth of what was asked for."""
 
 
 class Curator:
@@ -84,12 +87,16 @@ class Curator:
             "max_groups": max_groups,
             "max_rows": max_rows,
         }
-        policy = _policy(source, unit=unit, name=name, given=given)
-        books = ledger if isinstance(ledger, Ledger) else _ledger(ledger, policy, source)
-        _establish(books, policy, budget or policy.budget)
+        if budget is not None and not isinstance(budget, Budget):
+            raise InvalidArgument("budget", budget, "pass a Budget, such as Budget(epsilon=3.0, delta=1e-6)")
+        checked_name("analyst", analyst)
+        policy = policy_of(source, unit=unit, name=name, **given)
         engine = DuckDBEngine(memory_limit=memory_limit, threads=threads)
-        try:
+        try:  # the data first: a ledger is made for what can be asked
             catalog = policy.resolve(engine)
+            stated = policy.budget if budget is None else budget
+            books = ledger if isinstance(ledger, Ledger) else _ledger(ledger, policy, source, stated)
+            _establish(books, policy, stated)
         except BaseException:
             engine.close()
             raise
@@ -126,16 +133,24 @@ class Curator:
             if kept is not None:
                 return self._answer(question, target, plans, from_bytes(kept, plans), repeated=True, entry=None)
         public = self._public_tables(question)
-        entry = self.ledger.reserve(self.policy.name, total, analyst=self.analyst, what=text, fingerprint=fingerprint)
+        try:
+            entry = self.ledger.reserve(
+                self.policy.name, total, analyst=self.analyst, what=text, fingerprint=fingerprint
+            )
+        except BudgetExceeded as error:
+            raise self._refusal(error, question, target, options) from None
         try:
             with self._engine.session() as session:
                 measured = tuple(measure(session, plan) for plan in plans)
             answer = self._answer(question, target, plans, measured, repeated=False, entry=entry.id, public=public)
-        except DiscreetError as error:
-            self.ledger.fail(entry, type(error).__name__)
-            raise QueryFailed(entry.id) from None
-        self.ledger.complete(entry, to_bytes(measured))
-        return answer
+            kept = to_bytes(measured)
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
+            problem = type(error).__name__
+        else:
+            self.ledger.complete(entry, kept)
+            return answer
+        self.ledger.fail(entry, problem)
+        raise QueryFailed(entry.id)
 
     def explain(
         self,
@@ -234,9 +249,7 @@ class Curator:
         written.pop("epsilon", None)
         written.pop("delta", None)
         options = Options.of({**self._defaults(question), **written, **stated})
-        share = target.divided(max(1, len(question.blocks)))
-        plans = tuple(private_plan(block, share, options) for block in question.blocks)
-        return question, target, options, plans
+        return question, target, options, _plans(question, target, options)
 
     def _defaults(self, question: Question) -> dict[str, int]:
         """The policy's limits, the smallest of the tables that are asked."""
@@ -283,9 +296,28 @@ class Curator:
             target=target,
         )
 
+    def _refusal(self, error: BudgetExceeded, question: Question, target: Target, options: Options) -> BudgetExceeded:
+        """The ledger's refusal, in the words of the question: the most for which it would be answered."""
+        if error.unbounded:
+            return error
+        low, high = 0.0, target.size
+        for _ in range(_REFINED):
+            middle = (low + high) / 2
+            plans = _plans(question, target.resized(middle), options)
+            fits = self.ledger.admits(self.policy.name, _sum(plans), analyst=self.analyst)
+            low, high = (middle, high) if fits else (low, middle)
+        return BudgetExceeded(
+            requested=target.size, remaining=low, unit=target.unit, of=error.of, until=error.until, question=True
+        )
+
     def _fingerprint(self, question: Question, target: Target, options: Options) -> str:
         facts = [question.canonical, str(target), repr(options)]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _plans(question: Question, target: Target, options: Options) -> tuple[Private, ...]:
+    share = target.divided(max(1, len(question.blocks)))
+    return tuple(private_plan(block, share, options) for block in question.blocks)
 
 
 def _sum(plans: tuple[Private, ...]) -> Cost:
@@ -295,7 +327,8 @@ def _sum(plans: tuple[Private, ...]) -> Cost:
     return total
 
 
-def _policy(source: Any, *, unit: str | None, name: str | None, given: dict[str, Any]) -> Policy:
+def policy_of(source: Any, *, unit: str | None, name: str | None, **given: Any) -> Policy:
+    """The policy that a source is, or the one that these arguments state about data."""
     is_file = isinstance(source, str | os.PathLike) and os.fsdecode(source).lower().endswith(_POLICIES)
     if isinstance(source, Policy) or is_file:
         for argument, value in {"unit": unit, "name": name, **given}.items():
@@ -312,22 +345,45 @@ def _policy(source: Any, *, unit: str | None, name: str | None, given: dict[str,
     return Policy.of(source, unit=unit, name=name, **given)
 
 
-def _ledger(ledger: object, policy: Policy, source: Any) -> Ledger:
-    if ledger == ":memory:":
-        return Ledger.in_memory()
-    if ledger is not None:
-        assert isinstance(ledger, str | os.PathLike)
-        return Ledger.open(os.fsdecode(ledger))
+def ledger_path(policy: Policy, source: Any) -> Path | None:
+    """Where the ledger of a data set is, unless the caller says so: as the policy says, or beside it or the data.
+
+    None if all tables are in memory.
+    """
     if policy.ledger is not None:
-        return Ledger.open(policy.ledger)
-    if isinstance(source, str | os.PathLike):
-        path = Path(os.fsdecode(source))
-        while any(sign in path.name for sign in "*?[") or (path.parent != path and any(c in str(path) for c in "*?[")):
-            path = path.parent
-        folder = path if path.is_dir() else path.parent
-        return Ledger.open(folder / f"{policy.name}.ledger")
-    warnings.warn(VolatileLedger(policy.name), stacklevel=3)
+        return policy.ledger
+    places = [source, *(table.source for table in policy.tables.values())]
+    for place in places:
+        if isinstance(place, str | os.PathLike):
+            path = Path(os.fsdecode(place))
+            while any(sign in str(path) for sign in "*?["):
+                path = path.parent
+            return (path if path.is_dir() else path.parent) / f"{policy.name}.ledger"
+    return None
+
+
+def _ledger(ledger: object, policy: Policy, source: Any, budget: Budget | None) -> Ledger:
+    if ledger is not None and not isinstance(ledger, str | os.PathLike):
+        raise InvalidArgument("ledger", ledger, "pass the path of a file, a Ledger, or ':memory:'")
+    given = ledger is not None
+    path = Path(os.fsdecode(ledger)) if ledger is not None else ledger_path(policy, source)
+    in_memory = path is None or (given and str(path) == ":memory:")
+    if budget is None and (in_memory or (path is not None and not path.exists())):
+        raise _no_budget(policy)  # before a file is made that says nothing
+    if path is not None and not in_memory:
+        return Ledger.open(path)
+    if not given:
+        warnings.warn(VolatileLedger(policy.name), stacklevel=3)
     return Ledger.in_memory()
+
+
+def _no_budget(policy: Policy) -> InvalidArgument:
+    return InvalidArgument(
+        "budget",
+        None,
+        f"nothing says yet how much may be spent on '{policy.name}': pass Budget(epsilon=3.0, delta=1e-6), or write "
+        "[budget] in the policy",
+    )
 
 
 def _budget_of(ledger: Ledger, dataset: str) -> Budget:
@@ -337,12 +393,7 @@ def _budget_of(ledger: Ledger, dataset: str) -> Budget:
 def _establish(ledger: Ledger, policy: Policy, budget: Budget | None) -> None:
     if budget is None:
         if policy.name not in ledger.datasets():
-            raise InvalidArgument(
-                "budget",
-                None,
-                f"nothing says yet how much may be spent on '{policy.name}': pass Budget(epsilon=3.0, delta=1e-6), "
-                "or write [budget] in the policy",
-            )
+            raise _no_budget(policy)
         budget = _budget_of(ledger, policy.name)
     if budget.adjacency != "add-remove":
         raise InvalidArgument(

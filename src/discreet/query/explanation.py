@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from discreet.query.laws import two_sided
-from discreet.query.report import report_of
+from discreet.query.report import in_words, report_of
 
 if TYPE_CHECKING:
     from discreet.accounting import Cost
@@ -77,7 +77,7 @@ class Explanation:
         )
         lines += [f"noise  {law}, because {why}" if plan.groups is None or plan.gaussian else f"noise  {law}: {why}"]
         for i, moment in enumerate(plan.moments):
-            lines.append(f"  {_shown(plan, moment)}: {_noise(plan, moment, plan.noise_of_moment(i))}")
+            lines.append(f"  {in_words(plan, moment)}: {_noise(plan, moment, plan.noise_of_moment(i))}")
         for i, rank in enumerate(plan.ranks):
             lines.append(f"  {rank.label}: noise multiplier {plan.noise_of_rank(i):.4g} in the number of rows")
         for i, distinct in enumerate(plan.distincts):
@@ -96,11 +96,6 @@ def _noise(plan: Private, moment: Moment, multiplier: float) -> str:
     if bound is None:
         return f"{kind} {multiplier:.4g} times a bound on one unit that is chosen privately"
     return f"{kind} {multiplier * bound * moment.quantum:.4g}, from a bound of {bound * moment.quantum:.4g} on one unit"
-
-
-def _shown(plan: Private, moment: Moment) -> str:
-    names = {a.argument: a.label for a in plan.block.aggregates if a.argument is not None}
-    return moment.label.replace(f" of {moment.argument}", f" for {names.get(moment.argument or '', '')}")
 
 
 def _half_width(plan: Private, function: str, argument: str | None, confidence: float) -> float | None:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from discreet.query.moments import Moment
     from discreet.query.private import Private
 
-__all__ = ["report_of"]
+__all__ = ["in_words", "report_of"]
 
 
 def report_of(plans: tuple[Private, ...]) -> tuple[str, ...]:
@@ -19,8 +19,14 @@ def report_of(plans: tuple[Private, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lines))
 
 
+def in_words(plan: Private, moment: Moment) -> str:
+    """What a moment is, by the names that the analyst gave."""
+    names: dict[str | None, str] = {a.argument: a.label for a in plan.block.aggregates if a.argument is not None}
+    return moment.label.replace(f" of {moment.argument}", f" for {names.get(moment.argument, '')}")
+
+
 def _of_plan(plan: Private) -> list[str]:
-    lines = list(plan.block.notes)
+    lines = [f"{note[:1].upper()}{note[1:]}." for note in plan.block.notes]
     if plan.block.row_level:
         lines.append("Every row counts as a person of its own.")
     lines += [_clamped(plan, moment) for moment in plan.moments if moment.kind == "sum"]

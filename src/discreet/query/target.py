@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from discreet.accounting import Budget, Cost
 from discreet.arguments import nonnegative, positive
@@ -46,6 +46,20 @@ class Target:
             return Target(rho=self.rho / parts)
         assert self.mu is not None
         return Target(mu=self.mu / parts**0.5)
+
+    @property
+    def unit(self) -> str:
+        """The notion in which it is stated."""
+        return "epsilon" if self.epsilon is not None else "rho" if self.rho is not None else "mu"
+
+    @property
+    def size(self) -> float:
+        """How much of that."""
+        return float(getattr(self, self.unit))
+
+    def resized(self, size: float) -> Target:
+        """The same kind of target with another epsilon, rho or mu."""
+        return replace(self, **{self.unit: size})
 
     def __str__(self) -> str:
         if self.epsilon is None:

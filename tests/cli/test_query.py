@@ -1,0 +1,142 @@
+"""`discreet query`: the cost first, then the answer; what only looks writes nothing."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cli.calling import call, good, good_json
+from discreet import Ledger
+from engines.sources import parquet
+from query.open_shop import visits
+
+COUNT = '"SELECT COUNT(*) AS n FROM visits"'
+DATA = "visits.parquet --unit user_id"
+BUDGET = "--budget-epsilon 3 --budget-delta 1e-6"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    parquet(tmp_path / "visits.parquet", visits())
+    return tmp_path
+
+
+def test_the_cost_comes_before_the_answer_and_what_is_left_after_it() -> None:
+    printed = good(f"query run visits.parquet {COUNT} --unit user_id --epsilon 0.5 {BUDGET}")
+    places = [
+        printed.index(word) for word in ("costs  ", "left before  epsilon 3 ", "\nn\n", "paid: epsilon", "\nleft  ")
+    ]
+    assert places == sorted(places)
+    with Ledger.open("visits.ledger", read_only=True) as books:
+        assert books.remaining("visits") < 3
+        assert [entry.what for entry in books.entries(kind="reserve")] == ["SELECT COUNT(*) AS n FROM visits"]
+
+
+def test_the_budget_is_needed_once_and_a_repeated_question_is_free() -> None:
+    first = good_json(f"query run visits.parquet {COUNT} --unit user_id --epsilon 0.5 {BUDGET}")
+    again = good_json(f"query run visits.parquet {COUNT} --unit user_id --epsilon 0.5")
+    assert again["repeated"]
+    assert again["rows"] == first["rows"]
+    assert again["remaining"] == first["remaining"] < 3
+    fresh = good_json(f"query run visits.parquet {COUNT} --unit user_id --epsilon 0.5 --no-reuse")
+    assert fresh["remaining"] < first["remaining"]
+    assert (first["entry"], again["entry"], fresh["repeated"]) != (None, None, True)
+
+
+@pytest.mark.parametrize("command", ["query explain", "query run --dry-run"])
+@pytest.mark.parametrize("machine", ["", "--json"])
+def test_looking_spends_nothing_and_writes_nothing(folder: Path, command: str, machine: str) -> None:
+    printed = good(f"{command} visits.parquet {COUNT} --unit user_id --epsilon 0.5 {BUDGET} {machine}")
+    assert [path.name for path in folder.iterdir()] == ["visits.parquet"]
+    assert machine or "Nothing was spent" in printed
+    good(f"query run visits.parquet {COUNT} --unit user_id --epsilon 0.5 {BUDGET}")
+    with Ledger.open("visits.ledger", read_only=True) as books:
+        before = books.head
+        report = good_json(f"{command} visits.parquet {COUNT} --unit user_id --epsilon 0.25")
+        assert books.head == before
+        assert report["remaining"] == books.remaining("visits") < 3
+    assert report["target"] == {"epsilon": 0.25, "delta": 1e-8}
+
+
+def test_json_has_rows_with_intervals_the_cost_and_the_rules() -> None:
+    text = '"SELECT day, city, COUNT(*) AS n FROM visits WHERE items > 100 GROUP BY day, city"'
+    empty = good_json(f"query run visits.parquet {text} --unit row --epsilon 0.5 {BUDGET}")
+    assert empty["rows"] == []
+    report = good_json(
+        f"query run visits.parquet {COUNT} --unit row --epsilon 0.5 --delta 0 {BUDGET} --ledger r.ledger"
+    )
+    (row,) = report["rows"]
+    assert row["n_low"] <= row["n"] <= row["n_high"]
+    assert report["cost"]["parts"][0]["kind"] == "laplace"
+    assert report["report"]
+    assert (report["unit"], report["dataset"], report["confidence"]) == ("epsilon", "visits", 0.95)
+
+
+def test_a_policy_says_unit_bounds_and_budget(folder: Path) -> None:
+    (folder / "p.toml").write_text(
+        'name = "shop"\n[budget]\nrho = 0.5\n[tables.visits]\nsource = "visits.parquet"\nunit = "user_id"\n'
+        "columns = { spend = { bounds = [0, 100] } }\n"
+    )
+    report = good_json('query run p.toml "SELECT AVG(spend) AS m FROM visits" --rho 0.1')
+    assert report["unit"] == "rho"
+    assert 0 <= report["rows"][0]["m"] <= 100
+    assert (folder / "shop.ledger").exists()
+
+
+def test_the_question_can_come_from_standard_input() -> None:
+    assert "n" in good(
+        f"query run visits.parquet - --unit user_id --epsilon 0.5 {BUDGET}", stdin="SELECT COUNT(*) AS n\nFROM visits\n"
+    )
+
+
+def test_bounds_are_read_for_all_arguments_or_one() -> None:
+    text = '"SELECT SUM(spend) AS s, SUM(items) AS i FROM visits"'
+    shown = good(
+        f"query explain {DATA} {text} --epsilon 1 {BUDGET} --max-rows 9 --bounds 0,50 --bounds 'sum(items)=0,4'"
+    )
+    assert "above 50 as 50" in shown
+    assert "above 4 as 4" in shown
+
+
+REFUSALS = [
+    ("query run visits.parquet {count} --epsilon 1 {budget}", 2, "--unit"),
+    ("query run {data} {count} --epsilon 1", 2, "--budget-epsilon"),
+    ("query run {data} {count} {budget}", 2, "--epsilon"),
+    ("query run {data} {count} --epsilon 1 --rho 1 {budget}", 2, "pass one of them"),
+    ("query run {data} {count} --epsilon 1 --budget-delta 1e-6", 2, "goes with --budget-epsilon"),
+    ("query run {data} {count} --epsilon much {budget}", 2, "is not a number"),
+    ("query run {data} {count} --epsilon 1 {budget} --bounds 7", 2, "LOW,HIGH"),
+    ("query run {data}", 2, "Missing argument"),
+    ("query run nowhere.parquet {count} --unit u --epsilon 1 {budget}", 1, "does not exist"),
+    ("query run visits.parquet {count} --unit usr_id --epsilon 1 {budget}", 1, "Did you mean 'user_id'?"),
+    ("query run {data} 'SELECT AVG(spnd) FROM visits' --epsilon 1 {budget}", 1, "did you mean 'spend'?"),
+    ("query run {data} {count} --epsilon 4 {budget}", 1, "it would be answered: ask for that or less"),
+    ("query run {data} {count} --epsilon -1 {budget}", 1, "epsilon"),
+]
+
+
+@pytest.mark.parametrize(("command", "code", "words"), REFUSALS)
+def test_what_cannot_be_answered_is_said_and_nothing_is_spent(
+    folder: Path, command: str, code: int, words: str
+) -> None:
+    result = call(*shlex.split(command.format(data=DATA, count=COUNT, budget=BUDGET)))
+    assert result.exit_code == code, result.output
+    assert words in " ".join(result.stderr.split())
+    if (folder / "visits.ledger").exists():
+        with Ledger.open("visits.ledger", read_only=True) as books:
+            assert not list(books.entries(kind="reserve"))
+
+
+def test_a_refusal_is_json_for_machines() -> None:
+    result = call("query", "run", "visits.parquet", "SELECT * FROM visits", "--unit", "row", "--epsilon", "1", "--json")
+    assert result.exit_code == 2  # no budget
+    result = call(
+        "query", "run", "visits.parquet", "SELECT * FROM visits", "--unit", "row", "--epsilon", "1", "--json",
+        "--budget-epsilon", "1",
+    )  # fmt: skip
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["error"]["kind"] == "QueryRefused"

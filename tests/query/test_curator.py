@@ -1,0 +1,448 @@
+"""The curator as its users see it: sources, questions, answers, budgets, refusals."""
+
+from __future__ import annotations
+
+import math
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+from discreet import Budget, BudgetExceeded, Cost, Curator, DiscreetError, Ledger
+from discreet.errors import (
+    InvalidArgument,
+    LedgerError,
+    PolicyError,
+    QueryFailed,
+    QueryRefused,
+    SourceError,
+    VolatileLedger,
+)
+from discreet.mechanisms import DiscreteLaplace, Laplace
+from discreet.query import Policy
+from engines.sources import database
+from query.open_shop import BUDGET, CITIES, charges, opened, visits
+
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+BY_CITY = "SELECT city, COUNT(*) AS n, AVG(spend) AS mean FROM visits GROUP BY city ORDER BY city"
+ROWS = 3000
+
+
+# -------------------------------------------------------------------- sources
+
+
+def written(kind: str, folder: Path) -> Any:
+    """The same 3000 rows as a source of this kind."""
+    table = visits()
+    half = ROWS // 2
+    if kind == "parquet":
+        pq.write_table(table, folder / "visits.parquet")
+        return folder / "visits.parquet"
+    if kind == "csv":
+        pa_csv.write_csv(table, folder / "visits.csv")
+        return str(folder / "visits.csv")
+    if kind == "pattern":
+        (folder / "visits").mkdir()
+        pq.write_table(table.slice(0, half), folder / "visits" / "a.parquet")
+        pq.write_table(table.slice(half), folder / "visits" / "b.parquet")
+        return folder / "visits" / "*.parquet"
+    if kind == "database":
+        pq.write_table(table, folder / "v.parquet")
+        return database(folder / "shop.duckdb", f"CREATE TABLE visits AS FROM '{folder / 'v.parquet'}'")
+    if kind == "arrow":
+        return table
+    return table.to_pandas() if kind == "pandas" else pytest.importorskip("polars").from_arrow(table)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "pattern", "database", "arrow", "pandas", "polars"])
+def test_every_kind_of_source_gives_the_same_answer_up_to_noise(kind: str, tmp_path: Path) -> None:
+    with opened(written(kind, tmp_path), columns={"city": {"keys": CITIES}}) as curator:
+        answer = curator.sql(BY_CITY, epsilon=15, max_groups=4, max_rows=8, bounds=(0, 100))
+    truth = visits().group_by("city").aggregate([("spend", "mean"), ("city", "count")]).sort_by("city").to_pydict()
+    rows = answer.fetchall()
+    assert [row[0] for row in rows] == list(CITIES)
+    # half of the interval at confidence 1 - 1e-9, and as much again for the rows beyond eight of one person
+    table = answer.intervals(1 - 1e-9).to_pydict()
+    for name, true in (("n", truth["city_count"]), ("mean", truth["spend_mean"])):
+        ends = zip(table[f"{name}_low"], table[f"{name}_high"], true, strict=True)
+        assert all(low - 0.02 * x <= x <= high + 0.02 * x for low, high, x in ends)
+
+
+def test_a_mapping_has_several_tables(tmp_path: Path) -> None:
+    people = pa.table({"user_id": np.arange(300), "age": np.arange(300) % 60 + 20})
+    with opened({"visits": visits(), "people": people}, name=None) as curator:
+        joined = "SELECT AVG(age) AS a FROM visits JOIN people USING (user_id)"
+        assert 15 < curator.sql(joined, epsilon=5, bounds=(0, 100)).fetchall()[0][0] < 85
+
+
+def shop(folder: Path, *, budget: str = "epsilon = 20.0\ndelta = 1e-6") -> Path:
+    """A policy of two tables with units and a public one."""
+    pq.write_table(visits(), folder / "visits.parquet")
+    pa_csv.write_csv(pa.table({"id": np.arange(300), "age": np.arange(300) % 60 + 20}), folder / "people.csv")
+    pa_csv.write_csv(pa.table({"name": [*CITIES, "Nuuk"], "country": list("ABCDE")}), folder / "cities.csv")
+    policy = folder / "policy.toml"
+    policy.write_text(
+        f"""
+name = "shop"
+[budget]
+{budget}
+[tables.visits]
+source = "visits.parquet"
+unit = "user_id"
+max_groups = 5
+max_rows = 20
+columns = {{ spend = {{ bounds = [0, 100] }}, city = {{ keys_from = "cities.name" }} }}
+[tables.people]
+source = "people.csv"
+unit = "id"
+rows_per_unit = 1
+columns = {{ id = {{ type = "BIGINT" }}, age = {{ type = "INTEGER", bounds = [0, 120] }} }}
+[tables.cities]
+source = "cities.csv"
+public = true
+"""
+    )
+    return policy
+
+
+def test_a_policy_brings_budget_keys_bounds_limits_and_public_tables(tmp_path: Path) -> None:
+    with Curator.open(shop(tmp_path)) as curator:
+        assert (tmp_path / "shop.ledger").exists()
+        assert curator.budget == BUDGET
+        by_city = curator.sql("SELECT city, COUNT(*) AS n FROM visits GROUP BY city ORDER BY city", epsilon=4)
+        assert [row[0] for row in by_city.fetchall()] == sorted(
+            [*CITIES, "Nuuk"]
+        )  # all public keys, also the empty one
+        one_country = "SELECT COUNT(*) AS n FROM visits JOIN cities ON city = name WHERE country = 'E'"
+        assert abs(curator.sql(one_country, epsilon=4).fetchall()[0][0]) < 200  # nobody was there
+        assert curator.sql("SELECT AVG(age) AS a FROM people", epsilon=2).fetchall()[0][0] == pytest.approx(49.5, abs=9)
+        public = curator.sql("SELECT COUNT(*) AS n FROM cities", epsilon=1)
+        assert public.fetchall() == [(5,)]  # about nobody: exact, and free
+        assert public.cost == Cost.zero()
+
+
+def test_yaml_says_the_same_as_toml(tmp_path: Path) -> None:
+    pq.write_table(visits(), tmp_path / "visits.parquet")
+    (tmp_path / "p.yaml").write_text(
+        "name: shop\nbudget: {epsilon: 1.0}\ntables:\n  visits: {source: visits.parquet, unit: user_id}\n"
+    )
+    with Curator.open(tmp_path / "p.yaml") as curator:
+        assert curator.remaining == 1.0
+        assert list(curator.tables.tables) == ["visits"]
+
+
+def test_a_policy_object_keeps_its_ledger_beside_the_data(tmp_path: Path) -> None:
+    with Curator.open(Policy.load(shop(tmp_path))) as curator:
+        assert curator.ledger.path == tmp_path / "shop.ledger"
+
+
+def test_tables_in_memory_warn_that_spending_is_forgotten() -> None:
+    with pytest.warns(VolatileLedger, match="forgotten"):
+        Curator.open(visits(), unit="user_id", budget=BUDGET).close()
+
+
+# -------------------------------------------------------------------- asking
+
+
+def test_an_answer_is_a_table_with_intervals_cost_and_rules() -> None:
+    with opened() as curator:
+        answer = curator.sql(BY_CITY, epsilon=2)
+        assert answer.columns == ["city", "n", "mean"]
+        assert len(answer) == answer.to_arrow().num_rows == len(answer.to_pandas()) == len(answer.fetchall())
+        assert pytest.importorskip("polars").DataFrame is type(answer.to_polars())
+        table = answer.intervals(0.9).to_pydict()
+        assert {"n_low", "n_high", "mean_low", "mean_high"} <= set(table)
+        # the ends are cut at 0, which a noisy count of few rows can be below
+        ends = zip(table["n_low"], table["n"], table["n_high"], strict=True)
+        assert all(low <= max(n, 0) <= high for low, n, high in ends)
+        wider = answer.intervals(0.999).to_pydict()
+        assert all(a >= b for a, b in zip(wider["n_high"], table["n_high"], strict=True))
+        assert answer.cost.delta(2.0) <= BUDGET.delta / 100
+        assert any("not counted" in rule for rule in answer.report)
+        assert "epsilon = 2, delta = 1e-08" in repr(answer)
+        assert "<table>" in answer._repr_html_()
+        assert all("x0" not in label for label in answer.bounds)
+
+
+def test_the_cost_is_never_above_what_was_asked_for() -> None:
+    with opened() as curator:
+        for epsilon, delta in ((0.3, None), (1.0, 1e-9), (2.0, 0.0)):
+            sql = BY_CITY if delta != 0 else "SELECT COUNT(*) AS n, SUM(items) AS s, MEDIAN(spend) AS m FROM visits"
+            planned = curator.explain(sql, epsilon=epsilon, delta=delta)
+            assert planned.cost.delta(epsilon) <= (BUDGET.delta / 100 if delta is None else delta)
+
+
+def test_what_is_left_falls_by_what_was_asked_for_and_no_more() -> None:
+    with opened(budget=Budget(epsilon=3.0)) as curator:
+        assert curator.remaining == 3.0
+        curator.sql(COUNT, epsilon=1)
+        assert 2.0 <= curator.remaining <= 2.0 + 1e-6
+        assert curator.spent.epsilon(0.0) <= 1.0
+
+
+def test_explain_spends_nothing_and_needs_no_rows(tmp_path: Path) -> None:
+    pq.write_table(visits(), tmp_path / "visits.parquet")
+    with opened(tmp_path / "visits.parquet") as curator:
+        (tmp_path / "visits.parquet").unlink()
+        before = curator.ledger.head
+        text = str(curator.explain(BY_CITY, epsilon=1))
+        assert curator.ledger.head == before
+        assert "Nothing was spent and no row was read." in text
+        with pytest.raises(QueryFailed, match="stays spent"):
+            curator.sql(COUNT, epsilon=1)
+
+
+def test_explain_knows_the_error_where_the_bounds_are_public() -> None:
+    with opened() as curator:
+        limits = {"max_groups": 1, "max_rows": 10}
+        sql = "SELECT COUNT(*) AS n FROM visits"
+        expected = curator.explain(sql, epsilon=1, **limits).errors(0.95)["count(*)"]
+        answer = curator.sql(sql, epsilon=1, **limits).intervals(0.95).to_pylist()[0]
+        assert expected is not None
+        assert (answer["n_high"] - answer["n_low"]) / 2 == pytest.approx(expected, abs=1.0)
+
+
+def test_a_repeated_question_is_free_however_it_is_written() -> None:
+    with opened() as curator:
+        first = curator.sql(BY_CITY, epsilon=1)
+        left = curator.remaining
+        again = curator.sql(
+            "select  city, count(*) as n, avg(spend) as mean -- the same\nfrom visits group by city order by city",
+            epsilon=1,
+        )
+        assert (again.repeated, again.entry, curator.remaining) == (True, None, left)
+        assert again.to_arrow().equals(first.to_arrow())
+        assert again.intervals(0.5).equals(first.intervals(0.5))
+        assert "paid: nothing" in repr(again)
+        assert again.bounds == first.bounds
+        assert not curator.sql(BY_CITY, epsilon=1.25).repeated
+        assert not curator.sql(BY_CITY, epsilon=1, max_rows=2).repeated
+        fresh = curator.sql(BY_CITY, epsilon=1, reuse=False)
+        assert not fresh.repeated
+        assert not fresh.to_arrow().equals(first.to_arrow())
+        assert curator.remaining < left
+
+
+def test_a_repeated_question_survives_the_process_and_needs_no_data(tmp_path: Path) -> None:
+    path = tmp_path / "visits.parquet"
+    pq.write_table(visits(), path)
+    with opened(path, ledger=None) as curator:
+        first = curator.sql(BY_CITY, epsilon=1).to_arrow()
+    with opened(path, ledger=None, budget=None) as curator:
+        path.unlink()
+        assert curator.sql(BY_CITY, epsilon=1).to_arrow().equals(first)
+
+
+def test_another_analyst_pays_for_the_same_question() -> None:
+    with opened() as ada:
+        ada.sql(COUNT, epsilon=1)
+        bob = opened(ledger=ada.ledger, analyst="bob", budget=None)
+        assert not bob.sql(COUNT, epsilon=1).repeated
+
+
+@pytest.mark.parametrize(
+    ("budget", "price", "unit"),
+    [
+        (Budget(rho=0.5), {"cost": Cost.concentrated(0.1)}, "rho"),
+        (Budget(mu=2.0), {"cost": Cost.gaussian_dp(0.5)}, "mu"),
+        (Budget(rho=0.5), {"epsilon": 0.2}, "rho"),
+        (Budget(epsilon=2.0), {"cost": Cost.pure(0.5)}, "epsilon"),
+        (Budget(epsilon=2.0, delta=1e-6), {"cost": Cost.approximate(0.5, 1e-9)}, "epsilon"),
+    ],
+)
+def test_budgets_and_prices_in_every_notion(budget: Budget, price: dict[str, Any], unit: str) -> None:
+    with opened(budget=budget) as curator:
+        before = curator.remaining
+        answer = curator.sql("SELECT COUNT(*) AS n, AVG(spend) AS m FROM visits", bounds=(0, 100), **price)
+        assert curator.budget.unit == unit
+        assert curator.remaining < before
+        spent = {"rho": answer.cost.zcdp, "mu": answer.cost.gdp, "epsilon": lambda: answer.cost.epsilon(1e-6)}[unit]()
+        assert spent <= getattr(budget, unit)
+
+
+def test_prices_can_be_written_into_the_question() -> None:
+    with opened() as curator:
+        assert curator.explain(f"{COUNT} OPTIONS (epsilon = 0.25)").target.epsilon == 0.25
+        assert curator.explain(f"{COUNT} OPTIONS (epsilon = 0.25)", epsilon=0.5).target.epsilon == 0.5
+
+
+def test_row_level_privacy_is_the_special_case(tmp_path: Path) -> None:
+    with opened(unit="row") as curator:
+        answer = curator.sql(COUNT, epsilon=2, delta=0)
+        assert answer.fetchall()[0][0] == pytest.approx(ROWS, abs=20)  # noise of scale 1/2: beyond 20 in e^-40
+        assert any("person of its own" in rule for rule in answer.report)
+
+
+# -------------------------------------------------------------------- other releases
+
+
+def test_releases_and_charges_are_paid_from_the_same_budget() -> None:
+    with opened(budget=Budget(epsilon=1.0)) as curator:
+        assert isinstance(curator.release(DiscreteLaplace(epsilon=0.25, sensitivity=1), 10, reason="staff"), int)
+        assert curator.remaining == 0.75
+        entry = curator.charge(Cost.pure(0.5), reason="a model")
+        assert curator.remaining == 0.25
+        stored = list(curator.ledger.entries(kind="reserve"))
+        assert [(one.what, one.state) for one in stored] == [("staff", "released"), ("a model", "released")]
+        assert stored[1].id == entry
+        with pytest.raises(BudgetExceeded):
+            curator.charge(Cost.pure(0.5), reason="another")
+        with pytest.raises(BudgetExceeded):
+            curator.release(Laplace(epsilon=0.5, sensitivity=1), 1.0)
+        assert curator.remaining == 0.25
+
+
+def test_a_release_that_fails_stays_paid() -> None:
+    with opened(budget=Budget(epsilon=1.0)) as curator:
+        with pytest.raises(DiscreetError):
+            curator.release(DiscreteLaplace(epsilon=0.25, sensitivity=1), "no number")
+        assert curator.remaining == 0.75
+        assert [one.state for one in curator.ledger.entries(kind="reserve")] == ["failed"]
+
+
+# -------------------------------------------------------------------- bad input, before anything is spent
+
+OPENINGS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "no unit": ({"unit": None}, InvalidArgument, "say whose rows these are"),
+    "a misspelt unit": ({"unit": "userid"}, PolicyError, "Did you mean 'user_id'?"),
+    "a unit of floats": ({"unit": "spend"}, PolicyError, "does not identify anybody"),
+    "a unit of dates": ({"unit": "day"}, PolicyError, "does not identify anybody"),
+    "no budget": ({"budget": None}, InvalidArgument, "how much may be spent"),
+    "a number as budget": ({"budget": 1.0}, InvalidArgument, "pass a Budget"),
+    "the wrong adjacency": ({"budget": Budget(epsilon=1.0, adjacency="replace-one")}, InvalidArgument, "add-remove"),
+    "a number as ledger": ({"ledger": 3}, InvalidArgument, "path of a file"),
+    "no analyst": ({"analyst": ""}, InvalidArgument, "pass a name"),
+    "an unknown column": ({"columns": {"cty": {"bounds": (0, 1)}}}, PolicyError, "Did you mean 'city'?"),
+    "bounds the wrong way": ({"columns": {"spend": {"bounds": (5, 1)}}}, PolicyError, "lower < upper"),
+    "bounds of a text": ({"columns": {"city": {"bounds": (0, 1)}}}, PolicyError, "has no bounds"),
+    "no threads": ({"threads": 0}, InvalidArgument, "threads"),
+    "memory in words": ({"memory_limit": "much"}, InvalidArgument, "4GB"),
+}
+
+
+@pytest.mark.parametrize("case", OPENINGS)
+def test_data_that_cannot_be_opened_is_refused_with_advice(case: str) -> None:
+    options, kind, words = OPENINGS[case]
+    with pytest.raises(kind, match=words):
+        opened(**options)
+
+
+def test_what_cannot_be_opened_leaves_no_ledger_behind(tmp_path: Path) -> None:
+    pq.write_table(visits(), tmp_path / "visits.parquet")
+    for options in ({"unit": "nobody"}, {"budget": None}):
+        with pytest.raises((PolicyError, InvalidArgument)):
+            opened(tmp_path / "visits.parquet", ledger=None, **options)
+    with pytest.raises(SourceError, match="does not exist"):
+        opened(tmp_path / "nothing.parquet", ledger=None)
+    assert [path.name for path in tmp_path.iterdir()] == ["visits.parquet"]
+
+
+def test_another_budget_than_the_ledgers_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "books.ledger"
+    opened(ledger=path).close()
+    with pytest.raises((InvalidArgument, LedgerError), match="epsilon=20"):
+        opened(ledger=path, budget=Budget(epsilon=99.0))
+    opened(ledger=path, budget=None).close()
+
+
+def test_a_policy_is_not_contradicted_by_arguments(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="the policy says it"):
+        Curator.open(shop(tmp_path), unit="user_id")
+
+
+QUESTIONS: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
+    "a misspelt column": ("SELECT AVG(spnd) FROM visits", {}, QueryRefused, "did you mean 'spend'?"),
+    "a misspelt table": ("SELECT COUNT(*) FROM visit", {}, QueryRefused, "did you mean 'visits'?"),
+    "rows": ("SELECT * FROM visits", {}, QueryRefused, "rows of people"),
+    "a row for each unit": ("SELECT user_id, COUNT(*) FROM visits GROUP BY user_id", {}, QueryRefused, "each person"),
+    "a window": ("SELECT SUM(spend) OVER () FROM visits", {}, QueryRefused, "window functions"),
+    "another statement": ("DROP TABLE visits", {}, QueryRefused, "only questions"),
+    "two statements": (f"{COUNT}; {COUNT}", {}, QueryRefused, "one SELECT"),
+    "a file": ("SELECT COUNT(*) FROM 'visits.parquet'", {}, QueryRefused, "no table"),
+    "a function that reads": ("SELECT COUNT(*) FROM read_csv('/etc/passwd')", {}, QueryRefused, "cannot be read"),
+    "no SQL": ("how many are there?", {}, QueryRefused, "only questions"),
+    "nothing": ("", {}, QueryRefused, "is empty"),
+    "no price": (COUNT, {"epsilon": None}, InvalidArgument, "say what this question may cost"),
+    "two prices": (COUNT, {"cost": Cost.pure(1.0)}, InvalidArgument, "in one way"),
+    "epsilon of 0": (COUNT, {"epsilon": 0}, InvalidArgument, "epsilon"),
+    "epsilon of NaN": (COUNT, {"epsilon": math.nan}, InvalidArgument, "epsilon"),
+    "epsilon as text": (COUNT, {"epsilon": "1"}, InvalidArgument, "epsilon"),
+    "infinite epsilon": (COUNT, {"epsilon": math.inf}, InvalidArgument, "epsilon"),
+    "delta of 1": (COUNT, {"delta": 1}, InvalidArgument, "delta"),
+    "negative delta": (COUNT, {"delta": -0.1}, InvalidArgument, "delta"),
+    "no groups": (BY_CITY, {"max_groups": 0}, InvalidArgument, "max_groups"),
+    "half a row": (BY_CITY, {"max_rows": 0.5}, InvalidArgument, "max_rows"),
+    "bounds the wrong way": (BY_CITY, {"bounds": (5, 1)}, InvalidArgument, "comes first"),
+    "bounds that are none": (BY_CITY, {"bounds": 5}, InvalidArgument, "bounds"),
+    "unknown bounding": (BY_CITY, {"bounding": "hope"}, InvalidArgument, "bounding"),
+    "private keys without delta": (BY_CITY, {"delta": 0}, InvalidArgument, "list the keys in the policy"),
+    "a composed price": (COUNT, {"epsilon": None, "cost": 2 * Cost.pure(1.0)}, InvalidArgument, "plain guarantee"),
+    "more than there is": (COUNT, {"epsilon": 21}, BudgetExceeded, "nothing was charged"),
+}
+
+
+@pytest.mark.parametrize("case", QUESTIONS)
+def test_a_question_that_cannot_be_answered_is_refused_before_anything_is_spent(case: str) -> None:
+    text, options, kind, words = QUESTIONS[case]
+    with opened() as curator:
+        with pytest.raises(kind, match=words) as refused:
+            curator.sql(text, **{"epsilon": 1.0, **options})
+        assert charges(curator) == 0
+        assert curator.remaining == BUDGET.epsilon
+        assert isinstance(refused.value, DiscreetError)
+
+
+def test_a_refusal_says_for_how_much_the_question_would_be_answered() -> None:
+    with opened(budget=Budget(epsilon=2.0, delta=1e-6)) as curator:
+        curator.sql(BY_CITY, epsilon=1.5)
+        with pytest.raises(BudgetExceeded, match="it would be answered: ask for that or less") as refused:
+            curator.sql(BY_CITY, epsilon=1.75)
+        most = refused.value.remaining
+        assert 0.1 < most < 1.75
+        with pytest.raises(BudgetExceeded):
+            curator.sql(BY_CITY, epsilon=1.01 * most)
+        curator.sql(BY_CITY, epsilon=float(f"{most:.6g}") * 0.999)
+
+
+def test_rows_without_a_unit_do_not_count() -> None:
+    nobody = pa.table({"user_id": pa.array([None] * 10_000, pa.int64()), "spend": [1.0] * 10_000})
+    with opened(nobody) as curator:
+        answer = curator.sql(COUNT, epsilon=10, delta=0, max_groups=1, max_rows=1)
+        assert abs(answer.fetchall()[0][0]) < 100
+        assert "Rows without a unit are not counted." in answer.report
+
+
+def test_threads_share_a_curator_and_never_overspend() -> None:
+    with opened(budget=Budget(epsilon=1.0)) as curator:
+        answered, refused = [], []
+
+        def ask(number: int) -> None:
+            try:
+                text = f"SELECT COUNT(*) AS n FROM visits WHERE items > {number % 3}"
+                answered.append(curator.sql(text, epsilon=0.125, reuse=False))
+            except BudgetExceeded:
+                refused.append(number)
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (len(answered), len(refused)) == (8, 4)
+        assert curator.spent.epsilon(0.0) <= 1.0
+        assert curator.ledger.verify().reservations == len(answered)
+
+
+def test_a_curator_of_one_budget_in_two_places_shares_it(tmp_path: Path) -> None:
+    path = tmp_path / "visits.parquet"
+    pq.write_table(visits(), path)
+    with opened(path, ledger=None) as one, opened(path, ledger=None, budget=None) as other:
+        one.sql(COUNT, epsilon=5)
+        assert other.remaining == one.remaining < 20
+        with Ledger.open(tmp_path / "visits.ledger", read_only=True) as books:
+            assert books.remaining("visits") == one.remaining
