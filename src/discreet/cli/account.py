@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from discreet.cli import calibration, comparison, levels, notions, picture
+from discreet.cli import calibration, comparison, last_iterate, levels, notions, picture
 
 __all__ = ["account", "examples"]
 
@@ -62,3 +62,11 @@ account.command(
     ),
     short_help="A picture of one or several costs.",
 )(picture.plot)
+account.command(
+    name="last-iterate",
+    epilog=examples(
+        "discreet account last-iterate pnsgd --records 900 --position 1 --step-size 1 --noise 2 --delta 1e-6",
+        "discreet account last-iterate stop-pnsgd --records 900 --step-size 1 --noise 9 --delta 1e-6 --json",
+    ),
+    short_help="Algorithms whose intermediate states stay hidden.",
+)(last_iterate.last_iterate)

@@ -250,8 +250,8 @@ class Process:
             return f"composition won with mu = {self.mu:.6g}: {reason}."
         if self.winner == "iteration":
             return (
-                f"iteration won with mu = {self.mu:.6g}: the noise of later steps hides what the {self.touched} steps "
-                f"with the record did; {others}."
+                f"iteration won with mu = {self.mu:.6g}: {self.touched} of {self.steps} steps use the record, and the "
+                f"noise of later ones hides what it did; {others}."
             )
         late = int(counts[self.solution.start :].sum())
         return (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.accounting.iteration.process import Process, Runs
 from discreet.accounting.leaves.contracted import Contracted
+from discreet.accounting.leaves.guarantees import GaussianGuarantee
 from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, check_fields, decimal, rounded_up
 from discreet.accounting.pairs.gaussian import GaussianPair
 from discreet.errors import InvalidArgument, StorageError
@@ -72,6 +73,9 @@ class LastIterate(Leaf):
         if since is None or sum(count * math.erfc(ratio / 2**1.5) for count, ratio in since[1]) < _NOTHING:
             return None
         return Contracted(*since) if since[0] <= LARGEST_EPSILON else None
+
+    def if_released(self) -> Parts:
+        return ((GaussianGuarantee(min(self.process.composition, LARGEST_EPSILON)), 1),)
 
     def zcdp(self) -> float:
         return rounded_up(decimal(self.mu) ** 2 / 2)

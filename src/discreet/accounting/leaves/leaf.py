@@ -100,6 +100,10 @@ class Leaf(ABC):
         """
         return ()
 
+    def if_released(self) -> Parts:
+        """What the same run costs if every intermediate state is released; itself where there are none."""
+        return ((self, 1),)
+
     def because(self) -> str:
         """Which of several bounds this leaf stands for and why, in words; empty if there is only one."""
         return ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from discreet.accounting.leaves.guarantees import GaussianGuarantee
 from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf
 from discreet.accounting.pairs.mixture import GaussianMixturePair
 from discreet.arguments import count, nonnegative, one_of, positive
@@ -17,6 +18,7 @@ from discreet.errors import InvalidArgument
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discreet.accounting.leaves.leaf import Parts
     from discreet.accounting.pair import Pair
 
     Reals = NDArray[np.float64]
@@ -120,6 +122,9 @@ class RandomStop(Leaf):
 
     def gdp(self) -> float:
         return max(self.mixture[1])
+
+    def if_released(self) -> Parts:
+        return ((GaussianGuarantee(self.ratio), 1),)
 
     def zcdp(self) -> float:
         return self.gdp() ** 2 / 2 * (1 + 1e-15)

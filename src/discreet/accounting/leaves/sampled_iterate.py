@@ -125,6 +125,9 @@ class SampledIterate(Leaf):
                 best = min(best, (steps * one + order * self._start(steps, share) ** 2 / 2) * (1 + 1e-14))
         return best
 
+    def if_released(self) -> Parts:
+        return ((Sampled(Gaussian(self.multiplier), self.rate), self.steps),)
+
     def zcdp(self) -> float:
         return self.gdp() ** 2 / 2 * (1 + 1e-15)
 
