@@ -160,7 +160,7 @@ def _standing_fields(standing: Standing) -> dict[str, Any]:
 def _standing_row(standing: Standing) -> tuple[str, ...]:
     whose = "data set" if standing.holder == "dataset" else f"{standing.holder} {standing.name}"
     budget = f"{standing.budget!r}".removeprefix("Budget(").removesuffix(")")
-    each = "" if standing.period is None else f" each {standing.period}"
+    each = "" if standing.period is None else f" each {str(standing.period).removesuffix(', 0:00:00')}"
     renewed = "never" if standing.renewed is None else f"{standing.renewed:%Y-%m-%d %H:%M}"
     return standing.dataset, whose, budget + each, f"{standing.unit} {standing.remaining:.6g}", renewed
 

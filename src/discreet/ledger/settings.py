@@ -61,12 +61,11 @@ def is_granted(books: Books, connection: Connection, wish: Wish, *, at: datetime
         return False
     if described(found.terms.budget) == described(wish.budget) and found.terms.period == wish.period:
         return True
-    each = "" if found.terms.period is None else f" for each {found.terms.period}"
     raise InvalidArgument(
         "budget",
         wish.budget,
-        f"{found.terms.label} has {found.terms.budget!r}{each} already; to change it, and have that written down, "
-        "call ledger.amend(..., reason=...)",
+        f"{found.terms.label} has {found.terms.budget!r}{found.terms.each} already, and this is another budget or "
+        "period; to change it, and have that written down, call ledger.amend(..., reason=...)",
     )
 
 

@@ -52,6 +52,11 @@ class Terms:
         whole = f"'{self.dataset}'"
         return f"data set {whole}" if self.holder == "dataset" else f"{self.holder} '{self.name}' on {whole}"
 
+    @property
+    def each(self) -> str:
+        """How often it begins again, for messages; nothing if it never does."""
+        return "" if self.period is None else f" each {str(self.period).removesuffix(', 0:00:00')}"
+
     def number_at(self, at: datetime) -> int:
         """Which period a moment is in: 0, 1, …; always 0 without periods."""
         return 0 if self.period is None else max(0, (at - self.since) // self.period)
