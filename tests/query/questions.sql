@@ -89,4 +89,6 @@ FROM visits SELECT COUNT(*);
 SELECT city, rank() OVER (ORDER BY COUNT(*) DESC, city) AS r, COUNT(*) FROM visits GROUP BY city;
 SELECT city, n, SUM(n) OVER (ORDER BY city ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS c FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city);
 SELECT city, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM visits GROUP BY city;
-SELECT city, n - lag(n) OVER (ORDER BY city) AS step, row_number() OVER (ORDER BY city) AS i FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city)
+SELECT city, n - lag(n) OVER (ORDER BY city) AS step, row_number() OVER (ORDER BY city) AS i FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city);
+SELECT city, population > (SELECT COUNT(*) FROM visits) AS many FROM regions;
+SELECT COUNT(*) FROM (SELECT city, (SELECT COUNT(*) FROM users) AS n FROM regions) r WHERE n > 5

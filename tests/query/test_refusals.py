@@ -52,6 +52,18 @@ REFUSED = [
         "SELECT COUNT(*) FROM visits v JOIN (SELECT city, COUNT(*) n FROM visits GROUP BY city) c ON v.city = c.city",
         "already",
     ),
+    (
+        "SELECT COUNT(*) FROM regions r JOIN visits v ON r.city = v.city AND v.age > (SELECT AVG(age) FROM visits)",
+        "its own",
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT city, (SELECT COUNT(*) FROM visits) AS n FROM regions) r JOIN visits USING (city)",
+        "already aggregated",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE city IN (SELECT city FROM regions WHERE 5 > (SELECT COUNT(*) FROM users))",
+        "answer of its own",
+    ),
     ("SELECT COUNT(*) FROM (SELECT city FROM visits UNION ALL SELECT city FROM regions)", "UNION ALL of rows"),
     ("SELECT COUNT(*) FROM (SELECT user_id FROM visits UNION SELECT user_id FROM users)", "UNION removes"),
     ("SELECT COUNT(*) FROM visits EXCEPT SELECT COUNT(*) FROM users", "EXCEPT is not supported"),

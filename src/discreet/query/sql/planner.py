@@ -56,6 +56,7 @@ class Planner:
     steps: list[Step] = field(default_factory=list)
     marks: int = 0
     relations: int = 0
+    mixed: bool = False  # whether the SELECT being planned has read an answer inside an expression
 
     def mark(self) -> str:
         """A fresh table alias."""
@@ -128,7 +129,12 @@ class Planner:
         if isinstance(node, exp.Union):
             return self.union(node, names)
         if isinstance(node, exp.Select):
-            return self.select(node, names)
+            before, self.mixed = self.mixed, False
+            relation = self.select(node, names)
+            if self.mixed and relation.level == "public":  # public rows beside an answer are no longer just public
+                relation = replace(relation, level="released")
+            self.mixed = before
+            return relation
         raise self.source.refusal(
             f"{type(node).__name__.upper()} is not a question" if not isinstance(node, exp.SetOperation)
             else f"{type(node).__name__.upper()} is not supported",
@@ -361,6 +367,7 @@ class Planner:
                 advice="join on the unit column instead, or ask the inner question first and write its answer here",
                 at=query,
             )
+        self.mixed = self.mixed or relation.level == "released"
         if len(relation.fields) != 1:
             raise self.source.refusal("this subquery must have one column", advice="select one", at=query)
         value = relation.fields[0].value

@@ -202,7 +202,7 @@ def _joined(plan: Planner, left: Relation, node: exp.Join, names: Names, equalit
         right = settled(right, plan.mark())
     if side in ("RIGHT", "FULL") and (left.where or not all(is_plain(one.value) for one in left.fields)):
         left = settled(left, plan.mark())
-    both = replace(left, fields=left.fields + right.fields)
+    both = replace(left, fields=left.fields + right.fields, level=left.level if left.private else right.level)
     conditions = [plan.rows(both, names, {}).truth(condition).sql] if condition is not None else []
     pairs = _pairs(plan, both, condition, names)
     for column in using:
