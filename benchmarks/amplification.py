@@ -3,8 +3,8 @@
     python benchmarks/amplification.py [--ours-only] [--repeats 5] [--only NAME]
 
 Every contestant answers every question in a process of its own (CPU seconds; the import is not counted). dp-accounting
-runs with its default grid of 1e-4 and with a finer one. "BELOW" marks an answer under our certified lower bound. Prints one
-table, writes benchmarks/results/amplification.json, and exits with 1 if that happens.
+runs with its default grid of 1e-4 and with a finer one. "BELOW" marks an answer under our certified lower bound. Prints
+one table, writes benchmarks/results/amplification.json, and exits with 1 if that happens.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float |
             _check_order(reading.lower, found.upper)
             if found.upper < reading.upper:
                 reading = replace(found, lower=min(reading.lower, found.upper), is_tight=reading.is_tight)
-    if delta == 0:
+    if delta == 0 or (delta is not None and not reading.is_tight):
         largest = math.fsum(count * leaf.pure_epsilon() for leaf, count in parts)
         if largest < reading.upper:
             reading = replace(reading, lower=min(reading.lower, largest), upper=largest)

@@ -106,13 +106,7 @@ class Replaced(OfSample):
         return None if base is None else base.sampled(self.rate)
 
     def pure_epsilon(self) -> float:
-        """With the record in one data set's sample the other's lies within e^eps, or within e^{2 eps} with the new one
-        in it: (1 - q + q e^eps) / (1 - q + q e^-eps), and at most the losses of `twice`, sampled."""
-        epsilon = self.base.pure_epsilon()
-        if epsilon == math.inf:
-            return math.inf
-        up, down = math.log1p(self.rate * math.expm1(epsilon)), math.log1p(self.rate * math.expm1(-epsilon))
-        return (up - down) * (1 + 1e-14)
+        return _largest_loss(self.base.pure_epsilon(), self.rate)
 
     def zcdp(self) -> float:
         return min(self.twice.zcdp(), super().zcdp())
@@ -145,12 +139,24 @@ def _replaced(base: Leaf, twice: Leaf, rate: float) -> Pair:
     assert two is not None
     if isinstance(one, GaussianPair):
         return TwoSidedGaussianPair(1 / one.mu, rate)
+    largest = _largest_loss(base.pure_epsilon(), rate)
     epsilons = np.union1d(corners_of(one), corners_of(two))
     values = np.array([(profile_of(one, float(e)), profile_of(two, float(e))) for e in epsilons])
     grown = np.expm1(np.minimum(epsilons, 600.0))
     share = (1 + rate * grown) / (1 + grown)  # gamma' / gamma
     deltas = rate * ((1 - share) * values[:, 0] + share * values[:, 1]) * (1 + 1e-14)
-    return table_through(np.log1p(rate * grown) * (1 + 1e-15), deltas)
+    moved = np.log1p(rate * grown) * (1 + 1e-15)
+    if largest < moved[-1]:  # no loss exceeds it
+        inside = moved < largest
+        moved, deltas = np.append(moved[inside], largest), np.append(deltas[inside], 0.0)
+    return table_through(moved, deltas)
+
+
+def _largest_loss(epsilon: float, rate: float) -> float:
+    """Both laws with a record are within e^eps of the one without it: ln((1 - q + q e^eps) / (1 - q + q e^-eps))."""
+    if epsilon == math.inf:
+        return math.inf
+    return (math.log1p(rate * math.expm1(epsilon)) - math.log1p(rate * math.expm1(-epsilon))) * (1 + 1e-14)
 
 
 @dataclass(frozen=True)

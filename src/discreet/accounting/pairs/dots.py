@@ -39,12 +39,15 @@ def table_through(
     sides.append(sides[0] if backward is None else np.minimum.accumulate(np.asarray(backward, dtype=float)))
     kept = _apart(epsilons, min(float(sides[0][0]), float(sides[1][0])))
     epsilons, sides = epsilons[kept], [side[kept] for side in sides]
-    start = _start(epsilons, *sides)
+    start, slope = _start(epsilons, *sides)
+    raised, grown = start * (1 + _SLACK), np.expm1(np.minimum(epsilons, 700.0))
+    slope *= (1 - raised) / (1 - start) if start < 1 else 0.0
     masses = []
-    for side in sides:
-        values = np.minimum(side, start)
-        values[0] = start
-        masses.append(_masses(epsilons, values * (1 + _SLACK)))
+    for side, steepest in zip(sides, (slope, 1 - raised - slope), strict=True):
+        # from a larger start the profile may not fall faster than before: mass near loss 0 is all there is to give
+        values = np.minimum(np.maximum(side * (1 + _SLACK), raised - steepest * grown), raised)
+        values[0] = raised
+        masses.append(_masses(epsilons, values))
     (up, p_up, q_up, p_missing), (down, q_down, p_down, q_missing) = masses
     rest = 1.0 - math.fsum(np.concatenate([p_up, p_down])) - p_missing
     other = 1.0 - math.fsum(np.concatenate([q_up, q_down])) - q_missing
@@ -80,34 +83,38 @@ def _apart(epsilons: Reals, start: float) -> list[int]:
 
     To leave a corner out is always on the safe side.
     """
-    least = 1e-6 * start
+    least, first = 1e-6 * start, 1e-3 * start  # what is left for loss 0 is a difference of the first slopes
     kept = [len(epsilons) - 1]
     for index in range(len(epsilons) - 2, 0, -1):
-        if epsilons[kept[-1]] - epsilons[index] >= least and epsilons[index] >= least:
+        if epsilons[kept[-1]] - epsilons[index] >= least and epsilons[index] >= first:
             kept.append(index)
     return [0, *reversed(kept)]
 
 
-def _start(epsilons: Reals, forward: Reals, backward: Reals) -> float:
+def _start(epsilons: Reals, forward: Reals, backward: Reals) -> tuple[float, float]:
     r"""An upper bound of the total variation h(1): the smaller value given, and no more than convexity allows.
 
     With h(e^-eps) = 1 - e^-eps (1 - backward(eps)), h(1) lies below the chord from e^-eps to e^eps':
 
         h(1) <= ((e^eps' - 1) h(e^-eps) + (1 - e^-eps) h(e^eps')) / (e^eps' - e^-eps).
+
+    Also returned: a slope between that of all chords to the right of 1 and that of all to its left, -s. In the reverse
+    order it is -(1 - h(1) - s).
     """
     start = min(float(forward[0]), float(backward[0]))
     x, left = np.expm1(np.minimum(epsilons[1:], 700.0)), -np.expm1(-epsilons[1:])
     below = left + np.exp(-epsilons[1:]) * backward[1:]
     chords = (x * below + left * forward[1:]) / (x + left)
     start = min(start, float(chords.min()))
+    right_slope = left_slope = 0.0
     for _ in range(50):  # the steepest corners of the two sides may differ
-        right_slope = ((start - forward[1:]) / x).max()
         i = int(np.argmax((start - forward[1:]) / x))
         j = int(np.argmin((below - start) / left))
-        if right_slope <= float((below[j] - start) / left[j]) * (1 + 1e-12):
+        right_slope, left_slope = float((start - forward[1 + i]) / x[i]), float((below[j] - start) / left[j])
+        if right_slope <= left_slope * (1 + 1e-12):
             break
         start = min(start, float((x[i] * below[j] + left[j] * forward[1 + i]) / (x[i] + left[j])))
-    return start
+    return start, 0.5 * (right_slope + left_slope)
 
 
 def _masses(epsilons: Reals, values: Reals) -> tuple[Reals, Reals, Reals, float]:
