@@ -6,8 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from discreet import last_iterate
+from discreet.accounting.iteration.process import Process, runs_of
+from discreet.accounting.iteration.schedule import cost_of
 
 PROCESSES = 400
 
@@ -99,26 +102,56 @@ def test_the_lower_end_of_the_bracket_is_what_quadratic_losses_reach() -> None:
     assert low < high
 
 
-def test_projection_does_not_make_the_bound_wrong() -> None:
-    """One dimension, a projection onto [0, D]: the law of w_T is computed on a grid, and its profile stays below."""
-    diameter, eta, sigma, steps = 1.0, 1.0, 0.8, 6
-    grid = np.linspace(0, diameter, 801)
-    bound = last_iterate.process(
-        steps=steps, step=eta, noise=sigma, sensitivity=1.0, smoothness=1.0, diameter=diameter, touches="all"
-    )
+def random_interval(seed: int) -> tuple[list[tuple[float, float]], str]:
+    """(true delta, its bound) at some epsilons of a random process that is projected onto an interval.
 
-    def law(drift: float) -> np.ndarray:
-        from scipy.special import ndtr
+    One dimension, w <- Pi[c_t w + move_t + noise], the record moving some steps by s_t / 2 either way. The law of w_T is
+    computed on a grid; the mass beyond an end goes to the end.
+    """
+    draw = np.random.default_rng(seed)
+    steps, diameter = int(draw.integers(1, 10)), float(draw.uniform(0.2, 3))
+    grid = np.linspace(0, diameter, 201)
+    edges = np.concatenate([[-np.inf], (grid[1:] + grid[:-1]) / 2, [np.inf]])
+    noise, factor = draw.uniform(0.2, 1.5, steps), draw.choice([1.0, 0.9, 0.5], steps)
+    push = np.where(draw.random(steps) < 0.5, draw.uniform(0.1, 2, steps), 0.0)
+    push[int(draw.integers(steps))] = 1.0
+    move = draw.uniform(-0.5, 0.5, steps) * draw.choice([0, 1])
 
-        edges = np.concatenate([[-np.inf], (grid[1:] + grid[:-1]) / 2, [np.inf]])
+    def law(sign: float) -> np.ndarray:
         mass = np.zeros(len(grid))
-        mass[400] = 1.0
-        kernel = np.diff(ndtr((edges[None, :] - (grid[:, None] + drift)) / (eta * sigma)), axis=1)
-        for _ in range(steps):  # a linear loss: w + drift, noise, projection (the mass beyond an end goes to it)
-            mass = mass @ kernel
+        mass[100] = 1.0
+        for t in range(steps):
+            centre = factor[t] * (grid - diameter / 2) + diameter / 2 + sign * push[t] / 2 + move[t]
+            mass = mass @ np.diff(ndtr((edges[None, :] - centre[:, None]) / noise[t]), axis=1)
         return mass
 
-    p, q = law(0.5), law(-0.5)
-    for epsilon in (0.0, 0.5, 1.0, 2.0, 4.0):
-        truth = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
-        assert truth <= bound.delta(epsilon) + 1e-9
+    process = Process("interval", runs_of(factor), runs_of(noise), runs_of(push), diameter)
+    cost, p, q = cost_of(process, "replace-one"), law(1.0), law(-1.0)
+    pairs, winner = [], process.winner
+    for epsilon in (0.0, 0.3, 1.0):
+        reading = cost.reading(epsilon=epsilon)
+        gamma = math.exp(epsilon)
+        truth = max(float(np.maximum(a - gamma * b, 0).sum()) for a, b in ((p, q), (q, p)))
+        pairs.append((truth, reading.upper))
+        winner = "contraction" if "contracted" in reading.reason else winner
+    return pairs, winner
+
+
+def test_no_bound_is_below_the_truth_of_random_processes_on_an_interval() -> None:
+    found = [random_interval(seed) for seed in range(60)]
+    pairs = [pair for some, _ in found for pair in some]
+    assert all(truth <= bound + 1e-9 for truth, bound in pairs)
+    assert sum(truth > 0.8 * bound for truth, bound in pairs) > 20  # so a bound of four fifths would be caught
+    assert {winner for _, winner in found} == {
+        "composition",
+        "iteration",
+        "iteration from the diameter",
+        "contraction",
+    }
+
+
+@pytest.mark.slow
+def test_no_bound_is_below_the_truth_of_many_more_random_processes() -> None:
+    assert all(truth <= bound * (1 + 1e-9) for truth, bound in map(random_process, range(PROCESSES, 5000)))
+    for seed in range(60, 600):
+        assert all(truth <= bound + 1e-9 for truth, bound in random_interval(seed)[0])

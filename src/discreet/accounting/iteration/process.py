@@ -178,8 +178,8 @@ class Process:
     def attained(self) -> float:
         """A mu that quadratic losses reach where nothing is projected, rounded down; 0 if none is known.
 
-        It is sum s_t w_t / sqrt(sum (nu_t w_t)^2). All pushes point the same way and
-        every step contracts by exactly c_t, so that w_T is Gaussian.
+        It is sum s_t w_t / sqrt(sum (nu_t w_t)^2). All pushes point the same way and every step is w -> c_t w and a
+        shift, so that w_T is Gaussian.
         """
         if self.diameter is not None:
             return 0.0
