@@ -322,6 +322,24 @@ def test_replaced_laplace_noise_stays_above_its_own_mixture_and_below_the_group_
     assert bound <= Cost.laplace(scale / 2).delta(epsilon)
 
 
+def test_only_gaussian_noise_itself_has_the_two_sided_pair() -> None:
+    noise = Cost.gaussian(1.0).sampled(0.2, adjacency=REPLACE)
+    guarantee = Cost.gaussian_dp(1.0).sampled(0.2, adjacency=REPLACE)
+    assert noise.parts[0][0].is_tight()
+    assert not guarantee.parts[0][0].is_tight()
+    for epsilon in (0.05, 0.3, 1.0):
+        assert guarantee.delta(epsilon) > 1.001 * noise.delta(epsilon)
+    several = (Cost.gaussian(2.0) + 3 * Cost.gaussian(2.0)).sampled(0.2, adjacency=REPLACE)
+    assert several.delta(0.3) == pytest.approx(noise.delta(0.3), rel=1e-9)
+
+
+def test_losses_beyond_floating_point_count_as_infinite() -> None:
+    cost = (3 * Cost.pure(250.0)).sampled(0.5, adjacency=REPLACE)
+    assert 0.49 < cost.delta(1.0) <= 0.5 * (1 + 1e-9)
+    cost = (2 * Cost.pure(500.0, adjacency=REPLACE)).sampled(0.5, scheme="without_replacement")
+    assert 0.49 < cost.delta(1.0) <= 0.5 * (1 + 1e-9)
+
+
 # ---------------------------------------------------------------------------------------------------- balls in bins
 
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from discreet.accounting.leaves.leaf import Leaf, check_fields, leaf_from_fields
+from discreet.accounting.leaves.noise import Gaussian
 from discreet.accounting.leaves.of_sample import OfSample
+from discreet.accounting.leaves.together import Together
 from discreet.accounting.pairs.balls import epoch_above, epoch_below
 from discreet.accounting.pairs.corners import corners_of
 from discreet.accounting.pairs.dots import table_through
@@ -96,7 +98,7 @@ class Replaced(OfSample):
         return _replaced(self.base, self.twice, self.rate)
 
     def is_tight(self) -> bool:
-        return isinstance(self.base.pair(), GaussianPair)
+        return _is_noise(self.base)
 
     def witness(self) -> Pair | None:
         """The Gaussian pair is attained. Otherwise the new record may be one that changes nothing."""
@@ -137,7 +139,8 @@ def _replaced(base: Leaf, twice: Leaf, rate: float) -> Pair:
     one, two = base.pair(), twice.pair()
     assert one is not None
     assert two is not None
-    if isinstance(one, GaussianPair):
+    if _is_noise(base):
+        assert isinstance(one, GaussianPair)
         return TwoSidedGaussianPair(1 / one.mu, rate)
     largest = _largest_loss(base.pure_epsilon(), rate)
     epsilons = np.union1d(corners_of(one), corners_of(two))
@@ -150,6 +153,13 @@ def _replaced(base: Leaf, twice: Leaf, rate: float) -> Pair:
         inside = moved < largest
         moved, deltas = np.append(moved[inside], largest), np.append(deltas[inside], 0.0)
     return table_through(moved, deltas)
+
+
+def _is_noise(leaf: Leaf) -> bool:
+    """Gaussian noise itself, once or several times. A mu-GDP guarantee is not enough: it knows two laws, not three."""
+    return isinstance(leaf, Gaussian) or (
+        isinstance(leaf, Together) and all(isinstance(part, Gaussian) for part, _ in leaf.parts)
+    )
 
 
 def _largest_loss(epsilon: float, rate: float) -> float:

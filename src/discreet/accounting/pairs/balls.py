@@ -179,4 +179,8 @@ def epoch_below(pair: Pair, batches: int) -> AtomsPair:
     kept = (law.value > 1e-250) & (law.mass > 1e-290)
     loss, mass = np.log(law.value[kept] / batches), law.mass[kept]
     order = np.argsort(loss)
-    return AtomsPair(loss[order], mass[order], blur=_ROUNDING, tail_error=_ROUNDING)
+    loss, mass = loss[order], mass[order]
+    # what was left out, infinite losses above all, is not claimed
+    cuts = [max(0.0, 1 - math.fsum(mass * np.exp(loss))), max(0.0, 1 - math.fsum(mass))]
+    p_cut, q_cut = (cut if cut > 1e-9 else 0.0 for cut in cuts)
+    return AtomsPair(loss, mass, p_cut=p_cut, q_cut=q_cut, blur=_ROUNDING, tail_error=_ROUNDING)

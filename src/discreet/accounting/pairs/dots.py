@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["table_through"]
 
+_LARGEST = 600.0
 _SLACK = 1e-11
 """Relative rounding of the masses, paid for by making all of them larger at the cost of loss 0."""
 
@@ -33,7 +34,9 @@ def table_through(
     `backward` is the profile of the reverse order, the same as `forward` if it is None. Beyond the last epsilon the
     profile stays at its last value: the probability of an infinite loss. `lattice` is that of the corners, if any.
     """
-    epsilons = np.asarray(epsilons, dtype=float)
+    inside = np.asarray(epsilons, dtype=float) <= _LARGEST  # the rest counts as infinite
+    epsilons, forward = np.asarray(epsilons, dtype=float)[inside], np.asarray(forward, dtype=float)[inside]
+    backward = None if backward is None else np.asarray(backward, dtype=float)[inside]
     same = backward is None
     sides = [np.minimum.accumulate(np.asarray(forward, dtype=float))]
     sides.append(sides[0] if backward is None else np.minimum.accumulate(np.asarray(backward, dtype=float)))
