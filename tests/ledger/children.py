@@ -147,7 +147,7 @@ def killed_at_random(path: Path, deaths: int, seed: str) -> int:
             path = path.with_name(path.name + "x")
             Ledger.open(path).establish("d", BUDGET)
         alive += len(lines)
-    assert alive > deaths  # they did get to work
+    assert alive >= deaths  # each of them was granted something before it died
     return deaths
 
 
