@@ -8,6 +8,7 @@ import pytest
 
 from cli.calling import good
 from discreet import Cost
+from discreet.cli.curated import QUESTIONS
 from discreet.cli.demo import STOPS, drawn
 from discreet.divergence.tradeoff import TradeOff
 
@@ -81,3 +82,27 @@ def test_the_audit_tells_half_the_noise_from_all_of_it(tour: str) -> None:
 
 def test_released_counts_are_whole_numbers_with_their_error(tour: str) -> None:
     assert len(re.findall(r"^ +(?:Oslo|Lima|Pune|Nuuk) +\d+ +-?\d+ ± 6$", tour, re.MULTILINE)) == 4
+
+
+def test_five_questions_are_answered_with_errors_truth_and_what_is_left(tour: str) -> None:
+    left = [float(x) for x in re.findall(r"^   paid epsilon 0\.5; (\d+(?:\.\d+)?) of 4 left$", tour, re.MULTILINE)]
+    assert len(left) == len(QUESTIONS) == 5
+    assert left == sorted(left, reverse=True)
+    assert (
+        len(re.findall(r"^    (?:EWR|JFK|LGA) +\d+ +\d+ to \d+ +\d+ +\d+ +\d+ to \d+ +\d+$", tour, re.MULTILINE)) == 3
+    )
+
+
+def test_questions_are_refused_with_advice_and_cost_nothing(tour: str) -> None:
+    words = " ".join(tour.split())
+    assert "one row for each person (line 1, column 53): aggregate over people" in words
+    assert "did you mean 'dep_delay'?" in words
+    assert "not enough is left to answer this question at epsilon = 10; nothing was charged. At epsilon" in words
+    left = re.findall(r"(\d+(?:\.\d+)?) (?:of 4 left|are left as before)", words)
+    assert len(left) == 6
+    assert left[-1] == left[-2]
+
+
+def test_the_ledger_has_the_five_charges_and_no_other(tour: str) -> None:
+    assert len(re.findall(r"^    \d+ +\d\d:\d\d:\d\d +released +0\.\d+ +SELECT ", tour, re.MULTILINE)) == 5
+    assert "verified: 12 entries, 5 charges, 5 stored answers" in tour

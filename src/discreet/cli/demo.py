@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from discreet.cli import curated
 from discreet.cli.levels import in_words
 from discreet.cli.number import above, below
 from discreet.cli.reading import described, read
@@ -28,11 +29,14 @@ def demo() -> None:
     start = time.perf_counter()
     screen = console()
     screen.print("discreet: what a release of data gives away about one person, as numbers that are proved.")
-    for number, (title, stop) in enumerate(STOPS, start=1):
-        screen.print(f"\n{number}. {title}", style="bold")
-        for sentence in stop():
-            screen.print("\n".join(textwrap.wrap(sentence, _TEXT, initial_indent="   ", subsequent_indent="   ")))
-    screen.print(f"\nThat took {time.perf_counter() - start:.1f} s. Go on with: discreet account --help")
+    try:
+        for number, (title, stop) in enumerate(STOPS, start=1):
+            screen.print(f"\n{number}. {title}", style="bold")
+            for sentence in stop():
+                screen.print("\n".join(textwrap.wrap(sentence, _TEXT, initial_indent="   ", subsequent_indent="   ")))
+    finally:
+        curated.close()
+    screen.print(f"\nThat took {time.perf_counter() - start:.1f} s. Go on with: discreet query --help")
 
 
 def training() -> Cost:
@@ -210,6 +214,7 @@ def _curve() -> Iterator[str]:
 
 
 STOPS: Sequence[tuple[str, Callable[[], Iterator[str]]]] = (
+    *curated.STOPS,
     ("A certified epsilon for private training", _certified),
     ("What other ways of counting say", _accountants),
     ("Different mechanisms in one account", _mixture),
