@@ -9,7 +9,7 @@ from scipy.special import bdtr, bdtrc
 from discreet.query.laws import NoisySum
 
 ALPHA = 1e-9
-DRAWS = 40_000
+DRAWS = 10_000
 
 
 def noise(rng: np.random.Generator, scale: float, *, gaussian: bool) -> np.ndarray:
@@ -28,7 +28,7 @@ def test_the_interval_of_a_sum_holds_as_often_as_it_says(gaussian: bool, confide
     rng = np.random.default_rng(1)
     low, high = NoisySum(7.0 + noise(rng, 3.0, gaussian=gaussian), 3.0, gaussian).interval(confidence)
     assert holds((low <= 7.0) & (high >= 7.0), confidence)
-    assert not holds((low <= 7.0) & (high >= 7.0), confidence - 0.03)
+    assert not holds((low <= 7.0) & (high >= 7.0), confidence - 0.06)
 
 
 @pytest.mark.parametrize("gaussian", [True, False])
@@ -39,7 +39,7 @@ def test_the_interval_of_a_ratio_holds_as_often_as_it_says(gaussian: bool, scale
     bottom = NoisySum(60.0 + noise(rng, scales[1], gaussian=gaussian), scales[1], gaussian)
     low, high = top.ratio_interval(bottom, 0.95, shift=10.0)
     covered = np.mean((low <= 12.0) & (high >= 12.0))
-    assert 0.94 < covered < 0.96
+    assert 0.94 < covered < 0.96  # four standard deviations are 0.009
     assert np.all(low <= high)
 
 

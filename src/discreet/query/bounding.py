@@ -35,6 +35,7 @@ __all__ = ["SLACK", "Grid", "clipped", "make_codes", "make_per", "make_sizes", "
 SLACK = 1 + 2.0**-40
 """Covers the rounding of the factor by which a unit's numbers are shrunk."""
 
+_FLOATS = ("DOUBLE", "FLOAT")
 _FINENESS = 26
 _LARGEST_SCALE = 29
 
@@ -92,34 +93,47 @@ def make_codes(session: Session, plan: Private, secret: int) -> Coded:
         return Coded(source, "CAST(0 AS INTEGER)", "0")
     if not plan.public:
         columns = ", ".join(key.column for key in keys)
-        session.execute(
-            f"CREATE OR REPLACE TEMP TABLE codes AS SELECT *, CAST(row_number() OVER () - 1 AS INTEGER) AS code, "
-            f"hash({columns}, {secret}::HUGEINT) AS lot FROM (SELECT DISTINCT {columns} FROM ({plan.block.rows}))"
+        # -0.0 and 0.0 are one group: it is always shown as 0.0, whoever came first.
+        shown = ", ".join(
+            f"{key.column} + CAST(0 AS {key.sql_type}) AS {key.column}" if key.sql_type in _FLOATS else key.column
+            for key in keys
         )
-        same = " AND ".join(f"r.{key.column} IS NOT DISTINCT FROM codes.{key.column}" for key in keys)
-        return Coded(f"{source} JOIN codes ON {same}", "codes.code", "codes.lot")
+        session.execute(
+            f"CREATE OR REPLACE TEMP TABLE q__codes AS SELECT *, CAST(row_number() OVER () - 1 AS INTEGER) AS code, "
+            f"{_lot(columns, secret)} AS lot FROM (SELECT DISTINCT {shown} FROM ({plan.block.rows}))"
+        )
+        same = " AND ".join(f"r.{key.column} IS NOT DISTINCT FROM q__codes.{key.column}" for key in keys)
+        return Coded(f"{source} JOIN q__codes ON {same}", "q__codes.code", "q__codes.lot")
     cell = ""
     for place, key in enumerate(keys):
         _dictionary(session, place, key)
         assert key.values is not None
         equal = "IS NOT DISTINCT FROM" if None in key.values else "="
-        source += f" JOIN d{place} ON r.{key.column} {equal} d{place}.k"
-        cell = f"d{place}.i" if place == 0 else f"({cell}) * {len(key.values)} + d{place}.i"
-    return Coded(source, f"({cell})", f"hash({cell}, {secret}::HUGEINT)")
+        source += f" JOIN q__d{place} ON r.{key.column} {equal} q__d{place}.k"
+        cell = f"q__d{place}.i" if place == 0 else f"({cell}) * {len(key.values)} + q__d{place}.i"
+    return Coded(source, f"({cell})", _lot(cell, secret))
 
 
 def _dictionary(session: Session, place: int, key: Key) -> None:
-    """A temporary table d<place>(k, i) of a key's public values and their numbers."""
+    """A temporary table d<place>(k, i) of a key's public values and their numbers.
+
+    Values that the type makes equal are one: a row that found two of them would count twice.
+    """
     import pyarrow as pa
 
     assert key.values is not None
     texts = [None if value is None else _text(value) for value in key.values]
     numbers = arrow_column(np.arange(len(texts)))
-    session.insert("listed", pa.table({"k": arrow_column(texts), "i": numbers}))
+    session.insert("q__listed", pa.table({"k": arrow_column(texts), "i": numbers}))
     session.execute(
-        f"CREATE OR REPLACE TEMP TABLE d{place} AS SELECT CAST(k AS {key.sql_type}) AS k, CAST(i AS INTEGER) AS i "
-        "FROM listed"
+        f"CREATE OR REPLACE TEMP TABLE q__d{place} AS SELECT k, CAST(min(i) AS INTEGER) AS i FROM "
+        f"(SELECT CAST(k AS {key.sql_type}) AS k, i FROM q__listed) GROUP BY k"
     )
+
+
+def _lot(columns: str, secret: int) -> str:
+    """SQL of a place in the lottery: the hash alone is linear in the secret, so it is hashed once more."""
+    return f"hash(xor(hash({columns}), CAST({secret % (1 << 64)} AS UBIGINT)))"
 
 
 def make_per(session: Session, plan: Private, rows: Coded) -> None:
@@ -142,7 +156,7 @@ def make_per(session: Session, plan: Private, rows: Coded) -> None:
             f"SELECT * EXCLUDE (lot) FROM ({drawn}) QUALIFY row_number() OVER (PARTITION BY u ORDER BY lot) "
             f"<= {plan.options.max_groups}"
         )
-    session.execute(f"CREATE OR REPLACE TEMP TABLE per AS {select}")
+    session.execute(f"CREATE OR REPLACE TEMP TABLE q__per AS {select}")
     if plan.options.max_rows is not None:
         _keep_rows(session, plan, plan.options.max_rows)
 
@@ -155,16 +169,16 @@ def _keep_rows(session: Session, plan: Private, most: int) -> None:
         if moment.kind != "units"
     )
     if kept:
-        session.execute(f"CREATE OR REPLACE TEMP TABLE per AS SELECT * REPLACE ({kept}) FROM per")
+        session.execute(f"CREATE OR REPLACE TEMP TABLE q__per AS SELECT * REPLACE ({kept}) FROM q__per")
 
 
-def make_sizes(session: Session, plan: Private, moments: tuple[int, ...], *, source: str = "per") -> None:
+def make_sizes(session: Session, plan: Private, moments: tuple[int, ...], *, source: str = "q__per") -> None:
     """The table `sizes`: u and for each of these moments n<i>, the sum of squares (of absolute values on path l1)."""
     if plan.gaussian:
         sums = [f"sum({_square(plan.moments[i], i)}) AS n{i}" for i in moments]
     else:
         sums = [f"sum(abs(m{i})) AS n{i}" for i in moments]
-    session.execute(f"CREATE OR REPLACE TEMP TABLE sizes AS SELECT u, {', '.join(sums)} FROM {source} GROUP BY u")
+    session.execute(f"CREATE OR REPLACE TEMP TABLE q__sizes AS SELECT u, {', '.join(sums)} FROM {source} GROUP BY u")
 
 
 def _square(moment: Moment, i: int) -> str:

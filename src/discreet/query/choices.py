@@ -81,11 +81,16 @@ def choose_share(
 ) -> int:
     """The candidate that about this share of the units does not exceed.
 
-    The score is -|(1 - share) (units within) - share (units above)|; one unit changes it by at most 1.
+    The score is -|(1 - share) (units within) - share (units above)|; one unit changes it by at most 1. The same public
+    preference for small candidates as above keeps the many that no unit reaches from winning together.
     """
     above = np.array(_above(buckets, units))
     within = int(units.sum()) - above
     part = Fraction(round(share * 1024), 1024)
-    scores = [-abs((1 - part) * int(w) - part * int(a)) for w, a in zip(within, above, strict=True)]
     mechanism = ExponentialMechanism(epsilon, sensitivity=1)
+    weight = Fraction(_preference(epsilon, 0.0) * math.log(2) / STEPS) / mechanism.factor
+    scores = [
+        -abs((1 - part) * int(w) - part * int(a)) - weight * i
+        for i, (w, a) in enumerate(zip(within, above, strict=True))
+    ]
     return _FEWEST * STEPS + int(exponential_choice(scores, scale=mechanism.factor, generator=generator))

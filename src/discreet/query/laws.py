@@ -54,7 +54,7 @@ class NoisySum:
         """Fixed point of r = ratio ± q(r) / |other|, where q(r) is the quantile of |noise - r * noise of other|."""
         end = ratio.copy()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            for _ in range(60):
+            for _ in range(30):
                 wide = _quantile_of_sum(self.scale, np.abs(end) * other.scale, confidence, gaussian=self.gaussian)
                 end = ratio + sign * wide / np.abs(other.values)
         return end

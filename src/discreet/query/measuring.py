@@ -30,10 +30,13 @@ __all__ = ["Measured", "measure"]
 _SHARE_OF_UNITS = 0.9
 """Quantiles weigh down the units that have more rows than this share of all units."""
 
+_MOST_ROWS = 2.0**24
+"""No unit counts with more rows in quantiles; within what noise can be drawn for."""
+
 _OFTEN = 0.8
 """How many units may exceed a chosen bound, for each unit of noise and group; see `choices`."""
 
-_TOGETHER = 32
+_TOGETHER = 64
 """A large unit is taken to lose the root of so many groups' worth at once, or of all if there are fewer."""
 
 
@@ -89,13 +92,13 @@ class _Run:
         """The number of groups that are answered."""
         if self.plan.public:
             return self.plan.cells
-        return int(self.session.numpy("SELECT count(*) AS n FROM kept")["n"][0])
+        return int(self.session.numpy("SELECT count(*) AS n FROM q__kept")["n"][0])
 
     def _grouped(self, relation: str, code: str) -> tuple[str, str]:
         """A relation cut down to the groups that are answered, and SQL of the number of a group in the answer."""
         if self.plan.public:
             return relation, code
-        return f"{relation} JOIN kept ON kept.code = {code}", "kept.place"
+        return f"{relation} JOIN q__kept ON q__kept.code = {code}", "q__kept.place"
 
     def _select_keys(self) -> None:
         """The table `kept` of the groups that are shown: code, and place in the answer."""
@@ -105,14 +108,14 @@ class _Run:
                 "END AS BIGINT)"
             )
             found = self.session.numpy(
-                f"SELECT g, CAST(sum({weight}) AS BIGINT) AS w FROM per JOIN "
-                "(SELECT u, count(*) AS n FROM per GROUP BY u) USING (u) GROUP BY g"
+                f"SELECT g, CAST(sum({weight}) AS BIGINT) AS w FROM q__per JOIN "
+                "(SELECT u, count(*) AS n FROM q__per GROUP BY u) USING (u) GROUP BY g"
             )
             kept, shown = key_selection.kept_by_weight(found["w"], self.plan.allocation, self.generator)
             if shown.size:
                 self.skew = min(max(float(np.mean(shown) / np.median(shown)), 1.0), 10.0)
         else:
-            found = self.session.numpy("SELECT g, count(*) AS w FROM per GROUP BY g")
+            found = self.session.numpy("SELECT g, count(*) AS w FROM q__per GROUP BY g")
             kept = key_selection.kept_by_count(
                 found["w"], self.plan.allocation, self.generator, groups=self.plan.groups or 1
             )
@@ -122,11 +125,12 @@ class _Run:
         """Write down the kept groups, in order of their keys: that of the engine must not show."""
         import pyarrow as pa
 
-        self.session.insert("chosen", pa.table({"code": arrow_column(codes.astype(np.int64))}))
+        self.session.insert("q__chosen", pa.table({"code": arrow_column(codes.astype(np.int64))}))
         columns = ", ".join(key.column for key in self.plan.block.keys)
         self.session.execute(
-            f"CREATE OR REPLACE TEMP TABLE kept AS SELECT code, {columns}, CAST(row_number() OVER (ORDER BY {columns}) "
-            "- 1 AS INTEGER) AS place FROM chosen JOIN codes USING (code)"
+            f"CREATE OR REPLACE TEMP TABLE q__kept AS SELECT code, {columns}, "
+            f"CAST(row_number() OVER (ORDER BY {columns}) - 1 AS INTEGER) AS place "
+            "FROM q__chosen JOIN q__codes USING (code)"
         )
 
     def _keys(self) -> dict[str, Any]:
@@ -134,7 +138,7 @@ class _Run:
         if not plan.block.keys:
             return {}
         if not plan.public:
-            table = self.session.table("SELECT * FROM kept ORDER BY place")
+            table = self.session.table("SELECT * FROM q__kept ORDER BY place")
             return {key.column: table[key.column] for key in plan.block.keys}
         shape = [len(key.values or ()) for key in plan.block.keys]
         places = np.unravel_index(np.arange(plan.cells), shape)
@@ -196,14 +200,14 @@ class _Run:
         enforced = tuple(i for i, moment in enumerate(plan.moments) if moment.kind != "units" or not counted)
         if not plan.moments:
             return {}, []
-        per, place = self._grouped("per", "per.g")
+        per, place = self._grouped("q__per", "q__per.g")
         if enforced and not single:
             make_sizes(session, plan, enforced, source=per)
         grids: dict[int, Grid] = {}
         for i, moment in enumerate(plan.moments):
             bound = plan.known_bound(moment)
             if bound is None:
-                relation = per if single else "sizes"
+                relation = per if single else "q__sizes"
                 found = session.numpy(
                     f"SELECT {bucket(norm(plan, i, single=single))} AS b, count(*) AS n FROM {relation} GROUP BY b"
                 )
@@ -211,7 +215,7 @@ class _Run:
             grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=not enforced)
             self.bounds[moment.label] = bound * moment.quantum
         sums = ", ".join(clipped(plan, grids, enforced, single=single))
-        relation = per if single or not enforced else f"{per} JOIN sizes ON sizes.u = per.u"
+        relation = per if single or not enforced else f"{per} JOIN q__sizes ON q__sizes.u = q__per.u"
         return grids, self._spread(session.numpy(f"SELECT {place} AS g, {sums} FROM {relation} GROUP BY {place}"))
 
     @property
@@ -290,18 +294,20 @@ class _Run:
         if plan.block.row_level:
             bound = float(plan.block.rows_per_unit or 1)
         else:
-            per, _ = self._grouped("per", "per.g")
+            per, _ = self._grouped("q__per", "q__per.g")
             counted = "sum(CAST(c AS HUGEINT) * c)" if plan.gaussian else "sum(c)"
-            session.execute(f"CREATE OR REPLACE TEMP TABLE rows_of AS SELECT u, {counted} AS n FROM {per} GROUP BY u")
+            session.execute(
+                f"CREATE OR REPLACE TEMP TABLE q__rows_of AS SELECT u, {counted} AS n FROM {per} GROUP BY u"
+            )
             size = "sqrt(CAST(o.n AS DOUBLE))" if plan.gaussian else "CAST(o.n AS DOUBLE)"
-            found = session.numpy(f"SELECT {bucket(size)} AS b, count(*) AS n FROM rows_of o GROUP BY b")
+            found = session.numpy(f"SELECT {bucket(size)} AS b, count(*) AS n FROM q__rows_of o GROUP BY b")
             number = choose_share(
                 found["b"], found["n"], epsilon=plan.allocation.choice, share=_SHARE_OF_UNITS, generator=self.generator
             )
-            bound = max(1.0, bound_of(number))
+            bound = min(max(1.0, bound_of(number)), _MOST_ROWS)
             self.bounds["rows of a unit, for quantiles"] = bound
             weight = f"least(1.0::DOUBLE, {bound!r}::DOUBLE / {size})"
-            source += " JOIN rows_of o ON r.u = o.u"
+            source += " JOIN q__rows_of o ON r.u = o.u"
         answers = []
         for i, aggregate in enumerate(plan.ranks):
             scale = Scale(aggregate.bounds, aggregate.kind)
@@ -332,8 +338,8 @@ class _Run:
         source, code = self.rows.source, self.rows.cell
         if plan.block.keys and not plan.block.row_level and (plan.single or plan.sampled):
             # A unit counts in the groups that it has in `per`, and if that is one by rule, with all its rows.
-            source += " JOIN per ON per.u = r.u" + ("" if plan.single else f" AND per.g = {code}")
-            code = "per.g"
+            source += " JOIN q__per ON q__per.u = r.u" + ("" if plan.single else f" AND q__per.g = {code}")
+            code = "q__per.g"
         return self._grouped(source, code)
 
     def _distinct(self, i: int) -> NoisySum:
@@ -347,16 +353,17 @@ class _Run:
             pairs = f"SELECT {place} AS g, {argument} AS x FROM {source} WHERE {argument} IS NOT NULL"
         else:
             session.execute(
-                f"CREATE OR REPLACE TEMP TABLE pairs AS SELECT DISTINCT r.u AS u, {place} AS g, {argument} AS x, "
+                f"CREATE OR REPLACE TEMP TABLE q__pairs AS SELECT DISTINCT r.u AS u, {place} AS g, {argument} AS x, "
                 f"hash({argument}, {self.rows.lot}, {self.secret}::HUGEINT) AS lot FROM {source} "
                 f"WHERE {argument} IS NOT NULL"
             )
             found = session.numpy(
-                f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM pairs GROUP BY u) GROUP BY b"
+                f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM q__pairs GROUP BY u) "
+                "GROUP BY b"
             )
             bound = float(math.ceil(self._choose(found["b"], found["n"], noise)))
             self.bounds["distinct values of a unit"] = bound
-            pairs = f"SELECT g, x FROM pairs QUALIFY row_number() OVER (PARTITION BY u ORDER BY lot) <= {int(bound)}"
+            pairs = f"SELECT g, x FROM q__pairs QUALIFY row_number() OVER (PARTITION BY u ORDER BY lot) <= {int(bound)}"
         found = session.numpy(f"SELECT g, count(DISTINCT x) AS n FROM ({pairs}) GROUP BY g")
         full = np.zeros(self.size, dtype=np.int64)
         full[found["g"].astype(np.int64)] = found["n"]

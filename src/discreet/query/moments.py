@@ -7,9 +7,10 @@ then on it is an integer, and sums of integers do not depend on the order of row
 |---|---|
 | NULL or NaN | nothing |
 | a value below or above the bounds, ±infinity | the bound |
-| no declared bounds | values beyond 2^33 in absolute value count as that; finer than 2^-20 is rounded |
+| no declared bounds | values beyond 2^31 in absolute value count as that; finer than 2^-16 is rounded |
 
-Each number of a unit in a group is cut at ±2^55 quanta, so that its square and any sum of squares fit into 128 bits.
+Each number of a unit in a group is cut at ±2^47 quanta: its square has 94 bits, and the squares of 2^32 groups fit into
+128, so that no sum can overflow.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["LARGEST", "MOST_ROWS", "Moment", "moments_of", "number"]
 
-LARGEST = 1 << 55
+LARGEST = 1 << 47
 """No unit's number in one group is larger than this, in quanta."""
 
 MOST_ROWS = (1 << 31) - 1
 """No unit counts with more rows than this in one group."""
 
-_UNDECLARED = 33  # log2 of the largest value without declared bounds
-_FINEST = -20  # log2 of the quantum without declared bounds
+_UNDECLARED = 31  # log2 of the largest value without declared bounds
+_FINEST = -16  # log2 of the quantum without declared bounds
 _DIGITS = 30  # bits of a value with declared bounds
 
 
@@ -107,7 +108,9 @@ class Moment:
         if self.kind == "square" and self.bounds is None:
             steps = f"least({steps}, {1 << 60})"
         whole = f"CAST(round({steps}) AS BIGINT)"
-        return whole if self.integer else f"CASE WHEN isnan({x}) THEN NULL ELSE {whole} END"
+        # greatest() and least() skip NULL, which must not become a bound.
+        missing = f"{self.argument} IS NULL" + ("" if self.integer else f" OR isnan({x})")
+        return f"CASE WHEN {missing} THEN NULL ELSE {whole} END"
 
     def total(self) -> str:
         """SQL of the sum over the rows of a group, not yet cut."""

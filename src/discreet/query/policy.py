@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ColumnPolicy", "Policy", "TablePolicy", "placed", "table_name"]
 
 _FILES = (".toml", ".yaml", ".yml")
-_OWN = re.compile(r"noisy_\d+", re.IGNORECASE)
+_OWN = re.compile(r"noisy_\d+|q__.*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,9 @@ class Policy:
             if name.lower() in folded:
                 raise InvalidArgument("tables", name, f"'{folded[name.lower()]}' is the same table: case is ignored")
             if _OWN.fullmatch(name):
-                raise InvalidArgument("tables", name, "choose another name: noisy_0, noisy_1, ... are names of answers")
+                raise InvalidArgument(
+                    "tables", name, "choose another name: noisy_0, noisy_1, ... and q__... are names of answers"
+                )
             folded[name.lower()] = name
 
     @classmethod

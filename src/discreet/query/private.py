@@ -23,6 +23,12 @@ MOST_CELLS = 1 << 22
 """Answers with more public groups than this are refused."""
 
 _RANKS = frozenset({"quantile", "min", "max"})
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_KEYS = frozenset(
+    {*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "BOOLEAN", "DECIMAL", "FLOAT", "DOUBLE", "VARCHAR"}
+    | {"DATE", "TIMESTAMP", "TIME", "UUID", "ENUM"}
+)
+_FINEST, _LARGEST, _WIDEST = 1e-15, 1e18, 1e9
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,7 @@ class Private:
 
 def private_plan(block: Block, target: Target, options: Options) -> Private:
     """The private plan of a block at a price."""
+    _check_keys(block)
     aggregates = tuple(_bounded(aggregate, options) for aggregate in block.aggregates)
     block = replace(block, aggregates=aggregates)
     moments = tuple(dict.fromkeys(m for aggregate in aggregates for m in moments_of(aggregate, aggregates)))
@@ -96,10 +103,12 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
     groups = _groups(block, options)
     measures = len(moments) + len(ranks) + len(distincts)
     gaussian = _takes_gaussian(target, groups, measures)
+    public = all(key.values is not None for key in block.keys)
+    if block.row_level and not public and groups != 1 and target.has_slack:
+        gaussian = True  # all rows of a unit may be in one group: only the selection by weight allows for that
     choices = sum(_known_bound(block, options, moment, gaussian=gaussian) is None for moment in moments)
     if not block.row_level:
         choices += bool(ranks) + len(distincts)
-    public = all(key.values is not None for key in block.keys)
     allocation = allocate(
         target,
         gaussian=gaussian,
@@ -116,8 +125,30 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
 
 
 def _bounded(aggregate: Aggregate, options: Options) -> Aggregate:
-    bounds = options.bounds_for(aggregate.label, aggregate.of)
-    return aggregate if bounds is None or aggregate.argument is None else replace(aggregate, bounds=bounds)
+    stated = options.bounds_for(aggregate.label, aggregate.of)
+    bounds = stated or aggregate.bounds
+    if bounds is None or aggregate.argument is None:
+        return aggregate
+    low, high = float(bounds[0]), float(bounds[1])
+    if low == high or (high - low >= _FINEST and max(abs(low), abs(high)) <= min(_LARGEST, (high - low) * _WIDEST)):
+        return replace(aggregate, bounds=(low, high))
+    if stated is None:  # derived from the question, and of no use
+        return replace(aggregate, bounds=None)
+    raise InvalidArgument(
+        "bounds",
+        bounds,
+        f"the range of {aggregate.label} is at least {_FINEST:g} wide, within ±{_LARGEST:g}, and not tiny beside "
+        "its distance from 0",
+    )
+
+
+def _check_keys(block: Block) -> None:
+    """Values of other types may be equal and look different, and would show who came first."""
+    for key in block.keys:
+        if key.sql_type.split("(")[0].split(" ")[0] not in _KEYS:
+            raise InvalidArgument(
+                "GROUP BY", key.label, f"cast it to a number, a text, a date or a time: groups cannot be {key.sql_type}"
+            )
 
 
 def _single(block: Block) -> bool:
@@ -125,11 +156,10 @@ def _single(block: Block) -> bool:
 
 
 def _groups(block: Block, options: Options) -> int | None:
+    """Of a unit with a column of its own, only limits count that the engine enforces: declarations may be wrong."""
     if _single(block):
         return 1
-    bounds = [block.rows_per_unit, None if block.row_level else options.max_groups]
-    known = [bound for bound in bounds if bound is not None]
-    return min(known) if known else None
+    return block.rows_per_unit if block.row_level else options.max_groups
 
 
 def _takes_gaussian(target: Target, groups: int | None, measures: int) -> bool:
@@ -156,7 +186,7 @@ def _known_bound(block: Block, options: Options, moment: Moment, *, gaussian: bo
         rows = block.rows_per_unit
         assert rows is not None
         if moment.row_steps is not None:  # all rows may fall into one group, so both norms are at most their number
-            return float(rows * moment.row_steps)
+            return float(max(1, rows * moment.row_steps))
         return None
     if groups is None:
         return None
@@ -164,5 +194,5 @@ def _known_bound(block: Block, options: Options, moment: Moment, *, gaussian: bo
     if moment.kind == "units":
         return spread
     if options.max_rows is not None and moment.row_steps is not None:
-        return spread * options.max_rows * moment.row_steps
+        return max(1.0, spread * options.max_rows * moment.row_steps)
     return None

@@ -95,6 +95,11 @@ class Scale:
         return max(1.0, math.ceil((high - low) / (1 << 20)))
 
     @property
+    def whole(self) -> bool:
+        """Whether every cell is one whole number."""
+        return self._even == 1
+
+    @property
     def _quantum(self) -> float:
         """q: values below it in absolute value share the finest cells."""
         if self.bounds is None:
@@ -314,6 +319,7 @@ def _chosen(
         below = np.concatenate([[0], sums])[np.searchsorted(occupied, every, side="right")]
         value = statistic.a * below - statistic.b * (cells.total[g] - below) + statistic.shift
         chosen = int(exponential_choice(-np.abs(value), scale=factor, generator=generator))
-        places.append(every[chosen] + 0.5)
+        # S belongs to the upper edge of a cell; of whole numbers the cell itself is the value.
+        places.append(every[chosen] + (0.5 if cells.scale.whole else 1.0))
         slopes.append(math.nan)
     return RankAnswer(cells.scale, np.array(places, dtype=float), np.array(slopes), gaussian=False)

@@ -58,6 +58,6 @@ def _of_plan(plan: Private) -> list[str]:
 def _clamped(plan: Private, moment: Moment) -> str:
     names = ", ".join(a.label for a in plan.block.aggregates if a.argument == moment.argument and a not in plan.ranks)
     if moment.bounds is None:
-        return f"{names}: NULL and NaN are left out; values beyond ±2^33 count as that."
+        return f"{names}: NULL and NaN are left out; values beyond ±2^31 count as that."
     low, high = moment.bounds
     return f"{names}: values below {low:g} count as {low:g}, above {high:g} as {high:g}; NULL and NaN are left out."

@@ -112,7 +112,7 @@ def derived(sql: str, type_: SqlType, parts: Iterable[Value], **facts: Any) -> V
         sql=sql,
         type=type_,
         inputs=inputs,
-        of_unit=all(part.of_unit for part in parts),
+        of_unit=bool(parts) and all(part.of_unit for part in parts) and not any(part.window for part in parts),
         public=all(part.public for part in parts),
         constant=all(part.constant for part in parts),
         window=any(part.window for part in parts),

@@ -1,0 +1,122 @@
+"""Attacks on the curator: neighbouring tables that an analyst must not tell apart, with what they showed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.special import bdtrc
+
+from discreet.accounting import Budget
+from discreet.query.bounding import make_codes
+from discreet.query.curator import Curator
+from discreet.query.keys import WEIGHT, kept_by_weight
+from discreet.query.measuring import Measured, measure
+from discreet.query.policy import Policy, TablePolicy
+
+
+def opened(tables: dict[str, TablePolicy]) -> Curator:
+    policy = Policy(name="attacked", tables=tables)
+    return Curator.open(policy, budget=Budget(epsilon=500.0, delta=1e-4), ledger=":memory:", threads=1)
+
+
+def planned(curator: Curator, text: str, epsilon: float, delta: float, **call: Any) -> Any:
+    return curator._planned(text, epsilon, delta, None, call)[3][0]
+
+
+def measured(curator: Curator, text: str, epsilon: float, delta: float, **call: Any) -> Measured:
+    with curator._engine.session() as session:
+        return measure(session, planned(curator, text, epsilon, delta, **call))
+
+
+def people(rows: list[tuple[int, Any]], **tables: pa.Table) -> Curator:
+    ids, values = zip(*rows, strict=True)
+    about = TablePolicy(pa.table({"id": list(ids), "x": list(values)}), unit="id")
+    return opened({"t": about, **{name: TablePolicy(table, public=True) for name, table in tables.items()}})
+
+
+def test_whether_an_answer_fails_does_not_depend_on_a_secret() -> None:
+    bits = ", ".join(f"(({p}.k // {1 << i}) % 2 = 1)" for p in "pq" for i in range(9))
+    text = f"SELECT VARIANCE(t.x * 1e9) FROM t, pub p, pub q WHERE t.x = 7 GROUP BY {bits}"
+    for secret in (6.0, 7.0):
+        curator = people([(1, 1.0), (5, secret)], pub=pa.table({"k": list(range(512))}))
+        measured(curator, text, 0.01, 1e-8)
+
+
+def test_a_row_that_appears_often_moves_the_choice_of_a_bound_no_more_than_it_pays_for() -> None:
+    copies, runs = 60, 25
+    union = " UNION ALL ".join(["SELECT x FROM t"] * copies)
+    low = []
+    for extra in ([], [2.0]):
+        curator = opened({"t": TablePolicy(pa.table({"x": [1.0] * 50 + extra}), unit="row")})
+        answers = [measured(curator, f"SELECT SUM(x) FROM ({union})", 1.0, 0.0) for _ in range(runs)]
+        low.append(sum(next(iter(one.bounds.values())) < 2 * copies for one in answers))
+    assert low[0] <= 3 * low[1] + 12  # e^1 times, and room for chance
+
+
+def test_every_row_falls_into_one_public_group_at_most() -> None:
+    ints = " UNION ALL ".join(f"SELECT {10**18 + i} AS k FROM t" for i in range(1, 40))
+    text = f"SELECT k, COUNT(*) FROM ({ints} UNION ALL SELECT 1000000000000000000.0 AS k FROM t) GROUP BY k"
+    curator = opened({"t": TablePolicy(pa.table({"x": [1.0]}), unit="row")})
+    plan = planned(curator, text, 1.0, 0.0)
+    with curator._engine.session() as session:
+        source = make_codes(session, plan, 1).source
+        rows = session.numpy(f"SELECT count(*) AS n FROM {source}")["n"][0]
+    assert rows <= plan.block.rows_per_unit
+
+
+def test_a_key_looks_the_same_whoever_has_it() -> None:
+    text = "SELECT k FROM (SELECT x * -1.0 AS k FROM t WHERE id = 0 UNION ALL SELECT x AS k FROM t) GROUP BY k"
+    for present in (False, True):
+        curator = people([(i, 0.0) for i in range(0 if present else 1, 500)])
+        keys = measured(curator, text, 5.0, 1e-5).keys["k0"].to_pylist()
+        assert [math.copysign(1.0, key) for key in keys] == [1.0]
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        "LEFT JOIN (SELECT y, (SELECT MAX(y) - 2 FROM pub) AS m FROM pub WHERE y = 1) p",
+        "JOIN (SELECT y, ROW_NUMBER() OVER () + 2 AS m FROM pub) p",
+    ],
+)
+def test_one_person_does_not_move_all_others_to_another_group(right: str) -> None:
+    others = [(i, x) for i in range(1, 301) for x in (1, 2)]
+    found = []
+    for first in ([], [(0, 2)]):
+        curator = people(first + others, pub=pa.table({"y": [1, 2]}))
+        answer = measured(curator, f"SELECT m, COUNT(*) FROM t {right} ON t.x = p.y GROUP BY m", 5.0, 1e-5)
+        found.append(answer.keys["k0"].to_pylist())
+    assert found[0] == found[1]
+
+
+def test_which_groups_are_sampled_does_not_depend_on_how_groups_are_numbered() -> None:
+    names = ["a", "c1", "c2", "c3"]
+    runs, shown = 120, []
+    for first in ([], [(0, name) for name in reversed(names)]):
+        curator = people(first + [(i, name) for i in range(1, 201) for name in names])
+        answers = [measured(curator, "SELECT DISTINCT x FROM t", 0.5, 1e-6, max_groups=1) for _ in range(runs)]
+        shown.append(sum(one.keys["k0"].to_pylist() == ["c3"] for one in answers))
+    assert max(shown) <= 1.65 * min(shown) + 20  # e^0.5 times, and room for chance
+
+
+def test_a_row_that_appears_twice_alone_is_shown_with_the_probability_it_pays_for() -> None:
+    curator = opened({"t": TablePolicy(pa.table({"g": ["z"]}), unit="row")})
+    text = "SELECT DISTINCT g FROM (SELECT g FROM t UNION ALL SELECT g FROM t)"
+    plan = planned(curator, text, 6.0, 1e-3)
+    paid = plan.allocation
+    draws = 20_000
+    kept, _ = kept_by_weight(np.full(draws, 2 * WEIGHT), paid, groups=plan.groups or 1)
+    assert bdtrc(int(kept.sum()) - 1, draws, paid.key_delta) > 1e-9
+    wrong, _ = kept_by_weight(np.full(draws, 4 * WEIGHT), paid, groups=plan.groups or 1)
+    assert bdtrc(int(wrong.sum()) - 1, draws, paid.key_delta) < 1e-9  # twice the weight would be seen
+
+
+@pytest.mark.parametrize("bounds", [None, (2.0, 10.0)])
+def test_null_adds_nothing_to_a_sum(bounds: tuple[float, float] | None) -> None:
+    curator = people([(i, 5.0 if i % 2 else None) for i in range(1000)])
+    total = curator.sql("SELECT SUM(x) FROM t", epsilon=50.0, bounds=bounds).fetchall()[0][0]
+    assert total == pytest.approx(2500, abs=100)
