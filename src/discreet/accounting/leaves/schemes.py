@@ -52,10 +52,7 @@ class WithoutReplacement(OfSample):
         return None if base is None else base.sampled(self.rate)
 
     def pure_epsilon(self) -> float:
-        epsilon = self.base.pure_epsilon()
-        if epsilon == math.inf:
-            return math.inf
-        return math.log1p(self.rate * math.expm1(epsilon)) * (1 + 1e-15)
+        return _grown(self.base.pure_epsilon(), self.rate) * (1 + 1e-15)
 
     def zcdp(self) -> float:
         return min(self.base.zcdp(), super().zcdp())
@@ -164,9 +161,12 @@ def _is_noise(leaf: Leaf) -> bool:
 
 def _largest_loss(epsilon: float, rate: float) -> float:
     """Both laws with a record are within e^eps of the one without it: ln((1 - q + q e^eps) / (1 - q + q e^-eps))."""
-    if epsilon == math.inf:
-        return math.inf
-    return (math.log1p(rate * math.expm1(epsilon)) - math.log1p(rate * math.expm1(-epsilon))) * (1 + 1e-14)
+    return (_grown(epsilon, rate) - math.log1p(rate * math.expm1(-epsilon))) * (1 + 1e-14)
+
+
+def _grown(epsilon: float, rate: float) -> float:
+    """ln(1 - q + q e^eps), for any eps >= 0."""
+    return math.log1p(rate * math.expm1(epsilon)) if epsilon < 700 else epsilon + math.log(rate) + 1e-300
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def _listed(pairs: Sequence[tuple[Pair, int]]) -> AtomsPair:
     p, q = np.add.reduceat(np.exp(log_mass), starts), np.add.reduceat(np.exp(log_mass - loss), starts)
     keep = (p > 1e-290) & (q > 1e-290)
     p_cut, q_cut = math.fsum(p[~keep]), math.fsum(q[~keep])
-    p, q = p[keep], q[keep]
+    p, q = (p[keep], q[keep]) if keep.any() else (np.full(1, 1e-300), np.full(1, 1e-300))
     blur = math.fsum(count * pair.blur for pair, count in pairs) + 4 * step + 4 * float(error.max())
     return AtomsPair(
         np.log(p / q),

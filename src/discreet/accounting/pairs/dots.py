@@ -34,9 +34,9 @@ def table_through(
     `backward` is the profile of the reverse order, the same as `forward` if it is None. Beyond the last epsilon the
     profile stays at its last value: the probability of an infinite loss. `lattice` is that of the corners, if any.
     """
-    inside = np.asarray(epsilons, dtype=float) <= _LARGEST  # the rest counts as infinite
-    epsilons, forward = np.asarray(epsilons, dtype=float)[inside], np.asarray(forward, dtype=float)[inside]
-    backward = None if backward is None else np.asarray(backward, dtype=float)[inside]
+    forward = _cut(epsilons, forward)
+    backward = None if backward is None else _cut(epsilons, backward)
+    epsilons = np.minimum(_cut(epsilons, epsilons, last=_LARGEST), _LARGEST)
     same = backward is None
     sides = [np.minimum.accumulate(np.asarray(forward, dtype=float))]
     sides.append(sides[0] if backward is None else np.minimum.accumulate(np.asarray(backward, dtype=float)))
@@ -79,6 +79,13 @@ def table_through(
         lattice=lattice,
         position_error=0.0,
     )
+
+
+def _cut(epsilons: Reals, values: Reals, last: float | None = None) -> Reals:
+    """The values at corners up to the largest; losses beyond it count as infinite, from a last corner on."""
+    inside = np.asarray(epsilons, dtype=float) < _LARGEST
+    kept = np.asarray(values, dtype=float)[inside]
+    return kept if inside.all() else np.append(kept, kept[-1] if last is None else last)
 
 
 def _apart(epsilons: Reals, start: float) -> list[int]:
