@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from pathlib import Path
 
@@ -78,7 +79,8 @@ def _mutants(seed: int, count: int):
             what = rng.random()
             if what < 0.6:
                 places = [node for node in tree.walk() if isinstance(node, exp.Condition) and node.parent]
-                rng.choice(places).replace(rng.choice(parts).copy())
+                if places:
+                    rng.choice(places).replace(rng.choice(parts).copy())
             elif what < 0.75:
                 places = [
                     node
@@ -122,7 +124,7 @@ def test_exchanged_parts_are_answered_right_or_refused(engine):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_many_exchanged_parts_are_answered_right_or_refused(engine, seed):
-    assert sum(_judged(engine, text) for text in _mutants(seed=seed, count=3000)) > 300
+    assert sum(_judged(engine, text) for text in _mutants(seed=seed, count=1500)) > 150
 
 
 def _rows_by_unit(engine, rows: str) -> dict[object, list[str]]:
@@ -139,15 +141,33 @@ def without_seven():
         yield connection
 
 
-@pytest.mark.parametrize("text", [text for text in QUESTIONS if "events" not in text])
-def test_removing_one_person_removes_that_persons_rows_and_no_others(engine, without_seven, text):
-    for block in parse(text, shop.CATALOG).blocks:
+def _stable(engine, without_seven, text: str) -> int:
+    """The number of blocks about units, after checking that person 7 changes only rows of person 7."""
+    blocks = [block for block in parse(text, shop.CATALOG).blocks if not block.row_level]
+    for block in blocks:
         old, new = _rows_by_unit(engine, block.rows), _rows_by_unit(without_seven, block.rows)
-        assert None not in old
+        assert None not in old, text
         old.pop(7, None)
-        assert old == new
-        if block.rows_per_unit is not None:
-            assert max(map(len, old.values())) <= block.rows_per_unit
+        assert old == new, text
+        if block.rows_per_unit is not None and old:
+            assert max(map(len, old.values())) <= block.rows_per_unit, text
+    return len(blocks)
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+def test_removing_one_person_removes_that_persons_rows_and_no_others(engine, without_seven, text):
+    _stable(engine, without_seven, text)
+
+
+@pytest.mark.parametrize(
+    ("seed", "count"), [(3, 150), *(pytest.param(seed, 2500, marks=pytest.mark.slow) for seed in range(4))]
+)
+def test_removing_one_person_is_as_local_in_questions_of_exchanged_parts(engine, without_seven, seed, count):
+    found = 0
+    for text in _mutants(seed, count):
+        with contextlib.suppress(QueryRefused):
+            found += _stable(engine, without_seven, text)
+    assert found > count // 10
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ REFUSED = [
         "its own",
     ),
     (
-        "SELECT COUNT(*) FROM (SELECT city, (SELECT COUNT(*) FROM visits) AS n FROM regions) r JOIN visits USING (city)",
+        "SELECT COUNT(*) FROM (SELECT city, (SELECT COUNT(*) FROM visits) n FROM regions) r JOIN visits USING (city)",
         "already aggregated",
     ),
     (
