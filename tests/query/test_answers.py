@@ -106,7 +106,8 @@ def _judged(engine, text: str) -> bool:
     except QueryRefused:
         return False
     answer = noiseless.answer(question, engine)
-    if any(sign in text for sign in (" LIMIT ", " OVER ", "/", "%")):  # ties are broken freely, and x / 0 is NULL here
+    # Ties are broken freely, x / 0 is NULL here, and COUNT_IF of no rows is 0 here.
+    if any(sign in text for sign in (" LIMIT ", " OVER ", "/", "%", "COUNT_IF")):
         return True
     try:
         expected = engine.execute(text).fetchall()
