@@ -105,8 +105,8 @@ def test_the_lower_end_of_the_bracket_is_what_quadratic_losses_reach() -> None:
 def random_interval(seed: int) -> tuple[list[tuple[float, float]], str]:
     """(true delta, its bound) at some epsilons of a random process that is projected onto an interval.
 
-    One dimension, w <- Pi[c_t w + move_t + noise], the record moving some steps by s_t / 2 either way. The law of w_T is
-    computed on a grid; the mass beyond an end goes to the end.
+    One dimension, w <- Pi[c_t w + move_t + noise], the record moving some steps by s_t / 2 either way. The law of w_T
+    is computed on a grid; the mass beyond an end goes to the end.
     """
     draw = np.random.default_rng(seed)
     steps, diameter = int(draw.integers(1, 10)), float(draw.uniform(0.2, 3))
