@@ -61,8 +61,9 @@ def check(markdown: str, folder: Path) -> None:
     """Run the commands of a page and compare."""
     programs = folder / "programs"
     programs.mkdir()
-    (programs / "discreet").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m discreet.cli "$@"\n', encoding="utf-8")
-    (programs / "discreet").chmod(0o755)
+    for name, arguments in {"discreet": "-m discreet.cli ", "python": ""}.items():
+        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments}"$@"\n', encoding="utf-8")
+        (programs / name).chmod(0o755)
     work = folder / "work"
     work.mkdir()
     environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80"}

@@ -25,6 +25,7 @@ from discreet.errors import (
 )
 from discreet.mechanisms import DiscreteLaplace, Laplace
 from discreet.query import Policy
+from discreet.query.curator import ledger_path
 from engines.sources import database
 from query.open_shop import BUDGET, CITIES, charges, opened, visits
 
@@ -139,6 +140,15 @@ def test_yaml_says_the_same_as_toml(tmp_path: Path) -> None:
 def test_a_policy_object_keeps_its_ledger_beside_the_data(tmp_path: Path) -> None:
     with Curator.open(Policy.load(shop(tmp_path))) as curator:
         assert curator.ledger.path == tmp_path / "shop.ledger"
+
+
+def test_a_folder_with_brackets_in_its_name_is_no_pattern(tmp_path: Path) -> None:
+    (tmp_path / "a[1]").mkdir()
+    assert (
+        ledger_path(Policy.of(visits(), unit="user_id", name="v"), tmp_path / "a[1]") == tmp_path / "a[1]" / "v.ledger"
+    )
+    pattern = tmp_path / "20??" / "v_*.parquet"
+    assert ledger_path(Policy.of(visits(), unit="user_id", name="v"), pattern) == tmp_path / "v.ledger"
 
 
 def test_tables_in_memory_warn_that_spending_is_forgotten() -> None:

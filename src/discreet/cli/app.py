@@ -36,7 +36,7 @@ app.add_typer(account, short_help="Read, solve for, compare and draw privacy cos
 app.add_typer(audit, short_help="Try to refute what a mechanism says about itself.")
 app.add_typer(query, short_help="Ask private questions in SQL.")
 app.add_typer(ledger, short_help="Show, verify and export the ledger of a budget.")
-app.command(epilog=examples("discreet demo"))(demo)
+app.command(epilog=examples("discreet demo", "discreet demo --data flights"))(demo)
 app.command(epilog=EPILOG)(init)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from discreet.cli import curated
 from discreet.cli.levels import in_words
@@ -24,8 +26,19 @@ _WIDTH, _HEIGHT = 52, 14
 _TEXT = 96
 
 
-def demo() -> None:
+def demo(
+    *,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="FOLDER", help="Only copy the flights of the tour, with their policy, here."),
+    ] = None,
+) -> None:
     """A tour of what discreet does, in well under a minute."""
+    if data is not None:
+        from discreet.query.example import flights
+
+        typer.echo(f"{flights(data)}: 80789 flights of 3575 planes, and what is public about them.")
+        return
     start = time.perf_counter()
     screen = console()
     screen.print("discreet: what a release of data gives away about one person, as numbers that are proved.")

@@ -356,7 +356,7 @@ def ledger_path(policy: Policy, source: Any) -> Path | None:
     for place in places:
         if isinstance(place, str | os.PathLike):
             path = Path(os.fsdecode(place))
-            while any(sign in str(path) for sign in "*?["):
+            while not path.exists() and any(sign in str(path) for sign in "*?["):
                 path = path.parent
             return (path if path.is_dir() else path.parent) / f"{policy.name}.ledger"
     return None
