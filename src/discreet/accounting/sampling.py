@@ -26,7 +26,7 @@ _SHUFFLED = (
     "batches cut from a shuffled list are not Poisson samples: within an epoch the others' places tell where a record "
     "is not, and the true epsilon can be several times larger [Chua et al. 2024]. Deal every record to a batch by an "
     "independent draw and use 'balls_in_bins', draw each batch by coins and use 'poisson', draw batches of fixed size "
-    "afresh and use 'without_replacement', or count every epoch as a release on all data, without amplification. "
+    "afresh and use 'without_replacement', or count every epoch as one release on all data, under 'replace-one'. "
     "Reports of local randomizers that are shuffled are another matter: Cost.shuffled"
 )
 
