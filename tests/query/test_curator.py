@@ -456,3 +456,16 @@ def test_a_curator_of_one_budget_in_two_places_shares_it(tmp_path: Path) -> None
         assert other.remaining == one.remaining < 20
         with Ledger.open(tmp_path / "visits.ledger", read_only=True) as books:
             assert books.remaining("visits") == one.remaining
+
+
+def test_a_budget_that_renews_needs_not_be_said_again(tmp_path: Path) -> None:
+    from datetime import timedelta
+
+    from discreet import Ledger
+
+    data = pa.table({"user_id": list(range(50)), "x": [1.0] * 50})
+    with Ledger.open(tmp_path / "l.ledger") as ledger:
+        ledger.establish("data", Budget(epsilon=1.0), period=timedelta(days=30))
+    with Curator.open(data, unit="user_id", ledger=tmp_path / "l.ledger") as curator:
+        curator.sql("SELECT COUNT(*) FROM data", epsilon=0.25)
+        assert curator.remaining == pytest.approx(0.75)

@@ -394,9 +394,14 @@ def _establish(ledger: Ledger, policy: Policy, budget: Budget | None) -> None:
     if budget is None:
         if policy.name not in ledger.datasets():
             raise _no_budget(policy)
-        budget = _budget_of(ledger, policy.name)
+        _check_adjacency(_budget_of(ledger, policy.name))
+        return
+    _check_adjacency(budget)
+    ledger.establish(policy.name, budget)
+
+
+def _check_adjacency(budget: Budget) -> None:
     if budget.adjacency != "add-remove":
         raise InvalidArgument(
             "budget", budget, "questions protect against adding or removing a person: use adjacency='add-remove'"
         )
-    ledger.establish(policy.name, budget)

@@ -312,18 +312,27 @@ class _Run:
         for i, aggregate in enumerate(plan.ranks):
             scale = Scale(aggregate.bounds, aggregate.kind)
             noise = plan.noise_of_rank(i)
-            units = Units.of(scale, bound, noise, gaussian=plan.gaussian)
-            each = str(units.weight) if weight is None else f"CAST(trunc({units.weight} * {weight}) AS BIGINT)"
+            # Of a unit with one group its own extreme is all that matters: one row, not weighed down.
+            once = aggregate.function in ("min", "max") and plan.single and not plan.block.row_level
+            reach = 1.0 if once else bound
+            units = Units.of(scale, reach, noise, gaussian=plan.gaussian)
+            x = scale.clamped(f"r.{aggregate.argument}")
+            full = once or weight is None
+            each = str(units.weight) if full else f"CAST(trunc({units.weight} * {weight}) AS BIGINT)"
+            value = f"{aggregate.function}({x})" if once else x
+            rows = (
+                f"SELECT {place} AS g, {value} AS x, {each} AS w FROM {source} "
+                f"WHERE r.{aggregate.argument} IS NOT NULL AND NOT isnan(CAST(r.{aggregate.argument} AS DOUBLE))"
+            )
+            rows += f" GROUP BY r.u, {place}" if once else ""
             found = session.numpy(
-                f"SELECT g, {scale.sql('x')} AS b, CAST(sum(w) AS BIGINT) AS w FROM (SELECT {place} AS g, "
-                f"{scale.clamped(f'r.{aggregate.argument}')} AS x, {each} AS w FROM {source} "
-                f"WHERE r.{aggregate.argument} IS NOT NULL) WHERE NOT isnan(x) GROUP BY ALL"
+                f"SELECT g, {scale.sql('x')} AS b, CAST(sum(w) AS BIGINT) AS w FROM ({rows}) GROUP BY ALL"
             )
             answers.append(
                 measure_rank(
                     Cells(self.size, found["g"], found["b"], found["w"], scale),
                     aggregate,
-                    bound=bound * SLACK,
+                    bound=reach * SLACK,
                     units=units,
                     noise=noise,
                     gaussian=plan.gaussian,
