@@ -119,7 +119,7 @@ def _pure_level(target: Target) -> float:
 def _gaussian(target: Target, choices: int, keys: bool, weights: tuple[float, ...]) -> Allocation:
     leak = target.delta / 2 if keys else 0.0
     if target.rho is not None:
-        choice = math.sqrt(0.8 * target.rho / max(1, choices))
+        choice = math.sqrt(1.0 * target.rho / max(1, choices))
         spent = choices * Cost.exponential_mechanism(choice).zcdp() if choices else 0.0
         total = 1 / math.sqrt(2 * (target.rho - spent))
     else:
@@ -131,7 +131,7 @@ def _gaussian(target: Target, choices: int, keys: bool, weights: tuple[float, ..
         else:
             assert target.mu is not None
             mu = target.mu
-        choice = 0.4 * mu / math.sqrt(max(1, choices))
+        choice = 0.5 * mu / math.sqrt(max(1, choices))
         spent = choices * Cost.exponential_mechanism(choice).gdp() ** 2 if choices else 0.0
         total = 1 / math.sqrt(mu**2 - spent)
     total *= _UP

@@ -3,6 +3,7 @@ r"""The engine's part of a block: one number for each unit and group, cut to a n
     rows ──▶ per:  a row for each unit u and group, with the unit's moments there (exact integers)
          ──▶ sizes: a row for each unit, with the norm of each moment over its groups
          ──▶ sums:  for each group the sum of trunc(moment * f_u / step),   f_u = min(1, min_j B_j / norm_j)
+                   over the moments j of the same argument
 
 **Claim.** Adding or removing a unit changes the vector of sums of moment j by a vector of norm at most B_j / step_j
 times 1 + 2^-40. *Proof.* A unit has rows of its own in `per` and `sizes`, which depend on its rows alone (sampling of
@@ -10,7 +11,7 @@ groups too: it orders a unit's groups by a keyed hash). So the change is the vec
 Truncation moves them towards 0, and norm_j f_u <= B_j up to the rounding of a division, a root, two products and a
 conversion, each within 2^-53. The moments themselves and the squares are exact integers of at most 128 bits.
 
-The factor is the same for all moments of a unit, so that ratios (AVG) weigh every unit's rows alike.
+The factor is the same for all moments of one argument, so that ratios (AVG) weigh every unit's rows alike.
 """
 
 from __future__ import annotations
@@ -195,10 +196,11 @@ def norm(plan: Private, i: int, *, single: bool) -> str:
 
 def clipped(plan: Private, grids: dict[int, Grid], enforced: tuple[int, ...], *, single: bool) -> list[str]:
     """SQL of the sums over units, in steps, one for each moment."""
-    ratios = [_ratio(grids[i].bound, norm(plan, i, single=single)) for i in enforced]
-    factor = f"least({', '.join(ratios)})" if len(ratios) > 1 else ratios[0] if ratios else ""
     sums = []
-    for i in range(len(plan.moments)):
+    for i, moment in enumerate(plan.moments):
+        together = [j for j in enforced if plan.moments[j].argument == moment.argument]
+        ratios = [_ratio(grids[j].bound, norm(plan, j, single=single)) for j in together]
+        factor = f"least({', '.join(ratios)})" if len(ratios) > 1 else ratios[0] if ratios else ""
         grid = grids[i]
         if not factor and grid.exponent == 0:
             sums.append(f"CAST(coalesce(sum(m{i}), 0) AS BIGINT) AS s{i}")

@@ -39,8 +39,14 @@ _FEWEST, _MOST = -1, 112  # exponents of the candidates, in octaves
 
 
 def _preference(epsilon: float, allowed: float) -> float:
-    """a: stronger where many units may be above, because one step further down then costs far more than it gains."""
-    return min(16.0, max(2.5, 2 * epsilon * allowed))
+    """a: strong where the choice is well paid or many units may be above; weak where little is paid.
+
+    The candidates below the units are avoided by their scores, which amount to epsilon times the number of units. A
+    preference that is strong beside that would choose a bound near 0 for small tables.
+    """
+    paid = min(6.0, max(1.2, 1.2 + 8 * (epsilon - 0.05)))
+    many = 16 * min(1.0, max(0.0, (epsilon * allowed - 1) / 6))
+    return max(paid, many)
 
 
 def bucket(size: str) -> str:
@@ -64,16 +70,25 @@ def _above(buckets: NDArray[Any], units: NDArray[Any]) -> list[int]:
 
 
 def choose_bound(
-    buckets: NDArray[Any], units: NDArray[Any], *, epsilon: float, allowed: float, generator: Generator | None = None
+    buckets: NDArray[Any],
+    units: NDArray[Any],
+    *,
+    epsilon: float,
+    allowed: float,
+    smallest: float = 0.0,
+    generator: Generator | None = None,
 ) -> int:
-    """The number of the chosen candidate, from the number of units in every bucket."""
+    """The number of the chosen candidate, from the number of units in every bucket; none below `smallest`."""
     mechanism = ExponentialMechanism(epsilon, sensitivity=1, monotone=True)
     above = _above(buckets, units)
     least = max(0, round(allowed))
     # The preference is a public number added to each score; it is written as an exact fraction of the same factor.
     weight = Fraction(_preference(epsilon, allowed) * math.log(2) / STEPS) / mechanism.factor
-    scores = [-max(0, n - least) - weight * i for i, n in enumerate(above)]
-    return _FEWEST * STEPS + int(exponential_choice(scores, scale=mechanism.factor, generator=generator))
+    first = 0 if smallest <= bound_of(_FEWEST * STEPS) else math.floor(math.log2(smallest) * STEPS) - _FEWEST * STEPS
+    first = min(first, len(above) - 1)
+    scores = [-max(0, n - least) - weight * i for i, n in enumerate(above[first:])]
+    chosen = int(exponential_choice(scores, scale=mechanism.factor, generator=generator))
+    return _FEWEST * STEPS + first + chosen
 
 
 def choose_share(

@@ -36,7 +36,7 @@ _MOST_ROWS = 2.0**24
 _OFTEN = 0.8
 """How many units may exceed a chosen bound, for each unit of noise and group; see `choices`."""
 
-_TOGETHER = 64
+_TOGETHER = 40
 """A large unit is taken to lose the root of so many groups' worth at once, or of all if there are fewer."""
 
 
@@ -172,7 +172,7 @@ class _Run:
                     f"SELECT {bucket(f'abs({moment.value()})')} AS b, count(*) AS n FROM {source} "
                     f"WHERE {moment.argument} IS NOT NULL GROUP BY b"
                 )
-                bound = rows * self._choose(found["b"], found["n"], plan.noise_of_moment(i), rows=rows)
+                bound = rows * self._choose(found["b"], found["n"], plan.noise_of_moment(i), moment.smallest, rows=rows)
             grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=True)
             self.bounds[moment.label] = bound * moment.quantum
         if not plan.moments:
@@ -211,7 +211,7 @@ class _Run:
                 found = session.numpy(
                     f"SELECT {bucket(norm(plan, i, single=single))} AS b, count(*) AS n FROM {relation} GROUP BY b"
                 )
-                bound = self._choose(found["b"], found["n"], plan.noise_of_moment(i))
+                bound = self._choose(found["b"], found["n"], plan.noise_of_moment(i), moment.smallest)
             grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=not enforced)
             self.bounds[moment.label] = bound * moment.quantum
         sums = ", ".join(clipped(plan, grids, enforced, single=single))
@@ -238,7 +238,7 @@ class _Run:
             f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {plan.moments[0].of_unit()} AS m "
             f"FROM {self.rows.source} GROUP BY r.u) GROUP BY ALL"
         )
-        number = self._choose_number(found["b"], found["n"], plan.noise_of_moment(0))
+        number = self._choose_number(found["b"], found["n"], plan.noise_of_moment(0), plan.moments[0].smallest)
         grid = Grid.of(bound_of(number), plan.noise_of_moment(0), whole=False, rounded=True)
         self.bounds[plan.moments[0].label] = grid.bound * plan.moments[0].quantum
         most = math.floor(math.ldexp(grid.bound, -grid.exponent))
@@ -250,10 +250,14 @@ class _Run:
             totals[int(g)] += fine if b <= number else (-most if negative else most) * int(n)
         return {0: grid}, [np.array([math.floor(total) for total in totals], dtype=np.int64)]
 
-    def _choose(self, buckets: NDArray[Any], units: NDArray[Any], noise: float, rows: int = 1) -> float:
-        return bound_of(self._choose_number(buckets, units, noise, rows))
+    def _choose(
+        self, buckets: NDArray[Any], units: NDArray[Any], noise: float, smallest: float, rows: int = 1
+    ) -> float:
+        return bound_of(self._choose_number(buckets, units, noise, smallest, rows=rows))
 
-    def _choose_number(self, buckets: NDArray[Any], units: NDArray[Any], noise: float, rows: int = 1) -> int:
+    def _choose_number(
+        self, buckets: NDArray[Any], units: NDArray[Any], noise: float, smallest: float, *, rows: int = 1
+    ) -> int:
         """A bound from the number of units in each bucket; a unit counts in at most `rows` of them."""
         groups = max(1, self.size) * self.skew
         shared = math.sqrt(min(groups, _TOGETHER)) if not self.plan.single else 1.0
@@ -262,6 +266,7 @@ class _Run:
             units,
             epsilon=self.plan.allocation.choice / rows,
             allowed=_OFTEN * noise * groups / shared,
+            smallest=smallest,
             generator=self.generator,
         )
 
@@ -370,7 +375,7 @@ class _Run:
                 f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM q__pairs GROUP BY u) "
                 "GROUP BY b"
             )
-            bound = float(math.ceil(self._choose(found["b"], found["n"], noise)))
+            bound = float(math.ceil(self._choose(found["b"], found["n"], noise, 1.0)))
             self.bounds["distinct values of a unit"] = bound
             pairs = f"SELECT g, x FROM q__pairs QUALIFY row_number() OVER (PARTITION BY u ORDER BY lot) <= {int(bound)}"
         found = session.numpy(f"SELECT g, count(DISTINCT x) AS n FROM ({pairs}) GROUP BY g")

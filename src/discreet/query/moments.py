@@ -84,6 +84,13 @@ class Moment:
         return math.ldexp(1.0, self.exponent)
 
     @property
+    def smallest(self) -> float:
+        """The smallest bound on one unit that makes sense, in quanta: one row, or a small value if that is unknown."""
+        if self.counts:
+            return 1.0
+        return 2.0**-4 / self.quantum if self.row_bound is None else max(1.0, self.row_bound / self.quantum / 64)
+
+    @property
     def row_steps(self) -> int | None:
         """`row_bound` in quanta, rounded up."""
         if self.row_bound is None:
