@@ -9,6 +9,7 @@ from discreet.query.parse import parse
 from query import shop
 
 REFUSED = [
+    ("SELECT city, cty, COUNT(*) FROM visits GROUP BY city", "did you mean 'city'"),
     # rows of people
     ("SELECT * FROM visits", "rows of people"),
     ("SELECT spend FROM visits WHERE user_id = 17", "rows of people"),

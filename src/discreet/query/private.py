@@ -104,8 +104,10 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
     measures = len(moments) + len(ranks) + len(distincts)
     gaussian = _takes_gaussian(target, groups, measures)
     public = all(key.values is not None for key in block.keys)
-    if block.row_level and not public and groups != 1 and target.has_slack:
-        gaussian = True  # all rows of a unit may be in one group: only the selection by weight allows for that
+    if not public and groups != 1 and target.has_slack:
+        # The selection by weight is far cheaper for several groups of a unit; and where every row is a unit with
+        # several copies, they may all be in one group, which the selection by count does not allow for.
+        gaussian = True
     choices = sum(_known_bound(block, options, moment, gaussian=gaussian) is None for moment in moments)
     if not block.row_level:
         choices += bool(ranks) + len(distincts)

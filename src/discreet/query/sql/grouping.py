@@ -103,6 +103,10 @@ class Grouping:
             return self._measured(calls_of(self.plan.source, node))
         if isinstance(node, exp.Window | exp.Subquery | exp.Literal | exp.Boolean | exp.Null) or has_aggregate(node):
             return None
+        if isinstance(node, exp.Column) and not self.rows.find(node):
+            if node.table or node.name.lower() not in self.aliases:
+                return self.rows.value(node)  # refuses, and offers the columns that there are
+            return None
         columns = list(node.find_all(exp.Column))
         if not columns or not all(self.rows.find(column) for column in columns):
             return None
