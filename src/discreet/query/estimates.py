@@ -86,8 +86,7 @@ def _interval(measured: Measured, aggregate: Aggregate, confidence: float) -> In
     moments, sums = _parts(measured, aggregate)
     centre = moments[0].centre
     if function in ("count", "count_units"):
-        low, high = sums[0].interval(confidence)
-        return np.maximum(low, 0.0), np.maximum(high, 0.0)
+        return sums[0].interval(confidence)
     if function == "sum":
         if not centre:
             return sums[0].interval(confidence)

@@ -24,6 +24,7 @@ __all__ = ["from_bytes", "to_bytes"]
 
 _VERSION = 1
 _FIELD = b"discreet"
+_PARTS = ("place", "cell", "below", "above", "left", "right")
 
 
 def to_bytes(measured: Sequence[Measured]) -> bytes:
@@ -67,7 +68,8 @@ def _table(measured: Measured) -> pa.Table:
     for i, noisy in enumerate(measured.distincts):
         columns[f"distinct {i}"] = arrow_column(noisy.values)
     for i, rank in enumerate(measured.ranks):
-        columns[f"place {i}"], columns[f"slope {i}"] = arrow_column(rank.place), arrow_column(rank.slope)
+        for part in _PARTS:
+            columns[f"{part} {i}"] = arrow_column(getattr(rank, part))
     columns["group"] = arrow_column(np.arange(measured.groups))
     facts = {
         "version": _VERSION,
@@ -91,7 +93,7 @@ def _measured(table: pa.Table, plan: Private) -> Measured:
         return tuple(NoisySum(numbers(f"{name} {i}"), scale, plan.gaussian) for i, scale in enumerate(scales))
 
     ranks = tuple(
-        RankAnswer(Scale(rank.bounds, rank.kind), numbers(f"place {i}"), numbers(f"slope {i}"), plan.gaussian)
+        RankAnswer(Scale(rank.bounds, rank.kind), *(numbers(f"{part} {i}") for part in _PARTS))
         for i, rank in enumerate(plan.ranks)
     )
     keys = {key.column: table[f"key {key.column}"] for key in plan.block.keys}

@@ -190,12 +190,26 @@ class Cells:
 
 @dataclass(frozen=True)
 class RankAnswer:
-    """The place of each group's quantile on the grid, and how far it moves for one unit of noise at the end."""
+    """The quantile of each group as a place on the grid, and what was measured around it.
+
+    `below` and `above` are S at the lower and the upper edge of the cell `cell`, in units of their noise; `left` and
+    `right` say how many places S takes to change by one such unit on either side (infinite where that is unknown). All
+    are NaN where the place was chosen by an exponential mechanism, or is an extreme: no interval is known for those.
+    """
 
     scale: Scale
     place: NDArray[np.float64]
-    slope: NDArray[np.float64]
-    gaussian: bool
+    cell: NDArray[np.float64]
+    below: NDArray[np.float64]
+    above: NDArray[np.float64]
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+    @classmethod
+    def alone(cls, scale: Scale, place: NDArray[np.float64]) -> RankAnswer:
+        """A place of which nothing else is known."""
+        unknown = np.full(place.shape, math.nan)
+        return cls(scale, place, unknown, unknown, unknown, unknown, unknown)
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -203,9 +217,14 @@ class RankAnswer:
         return self.scale.value(self.place)
 
     def interval(self, confidence: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Where the quantile is if the noise is within its quantile."""
-        half = self.slope * two_sided(confidence, gaussian=self.gaussian)
-        return self.scale.value(self.place - half), self.scale.value(self.place + half)
+        """The places where S may be 0 if the noise at both edges is within its quantile: at least the cell itself."""
+        q = two_sided(confidence, gaussian=True)
+        first, last = self.scale.cells
+        with np.errstate(invalid="ignore"):
+            low = self.cell - np.where(self.below > -q, (self.below + q) * self.left, 0.0)
+            high = self.cell + 1 + np.where(self.above < q, (q - self.above) * self.right, 0.0)
+        low, high = np.clip(low, first, last + 1), np.clip(high, first, last + 1)
+        return self.scale.value(low), self.scale.value(high)
 
 
 @dataclass(frozen=True)
@@ -283,27 +302,38 @@ def _bisected(
 
     low = np.full(cells.groups, cells.first - 1, dtype=np.int64)
     high = np.full(cells.groups, cells.last, dtype=np.int64)
-    clear_low, clear_high = low.copy(), high.copy()
+    clear_low, clear_high = low.astype(float), high.astype(float)
+    s_low, s_high = np.full(cells.groups, -math.inf), np.full(cells.groups, math.inf)
     for _ in range(_rounds(cells.scale)):
         middle = (low + high) // 2
         answer = asked(middle, each)
         negative = answer < 0
         low, high = np.where(negative, middle, low), np.where(negative, high, middle)
-        clear_low = np.where(answer < -_CLEAR * spread, np.maximum(clear_low, middle), clear_low)
-        clear_high = np.where(answer > _CLEAR * spread, np.minimum(clear_high, middle), clear_high)
-    if extreme:  # where few rows are left there is no slope to interpolate by
-        return RankAnswer(cells.scale, high.astype(np.float64) + 0.5, np.full(cells.groups, math.nan), gaussian=True)
-    clear_high = np.maximum(clear_high, clear_low + 1)
+        nearer = (answer < -_CLEAR * spread) & (middle >= clear_low)
+        clear_low, s_low = np.where(nearer, middle, clear_low), np.where(nearer, answer, s_low)
+        nearer = (answer > _CLEAR * spread) & (middle <= clear_high)
+        clear_high, s_high = np.where(nearer, middle, clear_high), np.where(nearer, answer, s_high)
+    if extreme:  # where few rows are left there is no slope to go by
+        return RankAnswer.alone(cells.scale, high.astype(np.float64) + 0.5)
+    # The bisection has found the cell `high`, give or take its noise. Most of the price goes to S at both edges of it.
     last = noise * math.sqrt(2 / (1 - _SEARCH)) * (1 + 1e-12)
-    s_low, s_high = asked(clear_low, last).astype(float), asked(clear_high, last).astype(float)
-    # S is known at the upper edges of the two cells; between them it is taken to be straight.
-    rise = np.maximum(s_high - s_low, 1e-9)
-    share = np.clip(-s_low / rise, 0.0, 1.0)
-    width = (clear_high - clear_low).astype(float)
-    place = clear_low + 1 + share * width
-    # Both ends' noise enters with the weights 1 - share and share.
-    slope = width / rise * last * statistic.largest * bound * np.hypot(1 - share, share)
-    return RankAnswer(cells.scale, place, np.minimum(slope, 1e9), gaussian=True)
+    unit = last * statistic.largest * bound
+    below = asked(np.maximum(high - 1, cells.first - 1), last) / unit
+    above = asked(high, last) / unit
+    middle_s = (below + above) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.maximum(high - clear_low, 1.0) / np.maximum(middle_s - s_low / unit, 1e-9)
+        right = np.maximum(clear_high - high, 1.0) / np.maximum(s_high / unit - middle_s, 1e-9)
+    left = np.where(np.isfinite(s_low), left, math.inf)
+    right = np.where(np.isfinite(s_high), right, math.inf)
+    # Many rows in one cell: S jumps over 0 within it. Otherwise S is smooth, and the zero is where its slope leads.
+    jumps = (below < 0) & (above > 0) & (above - below > _CLEAR)
+    inside = high + np.clip(-below / np.maximum(above - below, 1e-9), 0.0, 1.0)
+    slope = np.where(middle_s > 0, left, right)
+    moved = high + 0.5 - np.where(np.isfinite(slope), middle_s * np.where(np.isfinite(slope), slope, 0.0), 0.0)
+    moved = np.clip(moved, clear_low + 1, np.maximum(clear_high + 1, clear_low + 1))
+    place = np.where(jumps, inside, moved)
+    return RankAnswer(cells.scale, place, high.astype(float), below, above, left, right)
 
 
 def _chosen(
@@ -324,7 +354,7 @@ def _chosen(
     every = np.arange(cells.first, cells.last + 1)
     # Rounded to whole numbers, which is as good a preference; it has nothing to do with the data.
     preference = np.rint(np.minimum(cells.scale.distance(every) / float(factor), 2.0**60)).astype(np.int64)
-    places, slopes = [], []
+    places = []
     for g in range(cells.groups):
         occupied, sums = cells.of_group(g)
         below = np.concatenate([[0], sums])[np.searchsorted(occupied, every, side="right")]
@@ -332,5 +362,4 @@ def _chosen(
         chosen = int(exponential_choice(-(np.abs(value) + preference), scale=factor, generator=generator))
         # S belongs to the upper edge of a cell; of whole numbers the cell itself is the value.
         places.append(every[chosen] + (0.5 if cells.scale.whole else 1.0))
-        slopes.append(math.nan)
-    return RankAnswer(cells.scale, np.array(places, dtype=float), np.array(slopes), gaussian=False)
+    return RankAnswer.alone(cells.scale, np.array(places, dtype=float))
