@@ -18,7 +18,6 @@ from discreet.errors import (
     InvalidArgument,
     LedgerError,
     PolicyError,
-    QueryFailed,
     QueryRefused,
     SourceError,
     VolatileLedger,
@@ -203,7 +202,7 @@ def test_explain_spends_nothing_and_needs_no_rows(tmp_path: Path) -> None:
         text = str(curator.explain(BY_CITY, epsilon=1))
         assert curator.ledger.head == before
         assert "Nothing was spent and no row was read." in text
-        with pytest.raises(QueryFailed, match="stays spent"):
+        with pytest.raises(DiscreetError, match="no longer there"):
             curator.sql(COUNT, epsilon=1)
 
 
@@ -469,3 +468,52 @@ def test_a_budget_that_renews_needs_not_be_said_again(tmp_path: Path) -> None:
     with Curator.open(data, unit="user_id", ledger=tmp_path / "l.ledger") as curator:
         curator.sql("SELECT COUNT(*) FROM data", epsilon=0.25)
         assert curator.remaining == pytest.approx(0.75)
+
+
+def test_a_closed_curator_answers_nothing_and_spends_nothing(tmp_path: Path) -> None:
+    curator = opened(ledger=tmp_path / "l.ledger")
+    curator.close()
+    for ask in (
+        lambda: curator.sql("SELECT COUNT(*) FROM visits", epsilon=0.5),
+        lambda: curator.explain("SELECT COUNT(*) FROM visits", epsilon=0.5),
+        lambda: curator.charge(Cost.pure(0.5), reason="a model"),
+    ):
+        with pytest.raises(InvalidArgument, match="it was closed"):
+            ask()
+    with Ledger.open(tmp_path / "l.ledger") as ledger:
+        assert not list(ledger.entries(kind="reserve"))
+
+
+def test_a_file_that_is_gone_is_noticed_before_anything_is_paid(tmp_path: Path) -> None:
+    pq.write_table(visits(), tmp_path / "visits.parquet")
+    curator = opened(tmp_path / "visits.parquet")
+    (tmp_path / "visits.parquet").rename(tmp_path / "gone.parquet")
+    with pytest.raises(DiscreetError, match="no longer there"):
+        curator.sql("SELECT COUNT(*) FROM visits", epsilon=0.5)
+    assert charges(curator) == 0
+
+
+def test_changed_files_are_another_question(tmp_path: Path) -> None:
+    answers = []
+    for rows in (visits(), None, visits(seed=1)):
+        if rows is not None:
+            pq.write_table(rows, tmp_path / "visits.parquet")
+        with opened(tmp_path / "visits.parquet", ledger=tmp_path / "l.ledger") as curator:
+            answers.append(curator.sql("SELECT COUNT(*) FROM visits", epsilon=0.1).repeated)
+    assert answers == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "call", "words"),
+    [
+        ("SELECT SUM(spend) FROM visits", {"bounds": {"spnd": (0, 50)}}, "Did you mean 'spend'"),
+        ("SELECT SUM(spend) FROM visits OPTIONS (bounds = {spnd: (0, 50)})", {}, "Did you mean 'spend'"),
+        ("SELECT COUNT(*) FROM visits OPTIONS (epsilon = -1)", {}, "epsilon"),
+        (5, {}, "as text"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(text: Any, call: dict[str, Any], words: str) -> None:
+    curator = opened()
+    with pytest.raises(InvalidArgument, match=words):
+        curator.sql(text, epsilon=0.1, **call)
+    assert charges(curator) == 0

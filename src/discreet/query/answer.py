@@ -142,7 +142,7 @@ class Answer:
 
     def _foot(self, table: pa.Table) -> str:
         paid = "nothing, it was answered before" if self.repeated else str(self.target)
-        intervals = "95 % intervals in brackets · " if table.num_columns > len(self.columns) else ""
+        intervals = "95 % intervals of the noise in brackets · " if table.num_columns > len(self.columns) else ""
         return f"{intervals}paid: {paid}"
 
     def _repr_html_(self) -> str:

@@ -10,8 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from discreet.accounting import Budget, Cost
+from discreet.arguments import nonnegative, positive
 from discreet.engines import DuckDBEngine
-from discreet.errors import BudgetExceeded, DiscreetError, InvalidArgument, QueryFailed, VolatileLedger
+from discreet.engines.files import files_of
+from discreet.engines.names import closest
+from discreet.errors import (
+    BudgetExceeded,
+    DiscreetError,
+    InvalidArgument,
+    QueryFailed,
+    SourceError,
+    VolatileLedger,
+)
 from discreet.ledger import Ledger
 from discreet.ledger.names import name as checked_name
 from discreet.query.answer import Answer
@@ -51,6 +61,8 @@ class Curator:
         self.policy, self.ledger, self.analyst = policy, ledger, analyst
         self._engine, self._catalog = engine, catalog
         self._opened_with = self.budget  # the default delta of questions follows it
+        self._closed = False
+        self._files = _versions(policy)  # of the data that the answers are about
 
     @classmethod
     def open(
@@ -132,6 +144,7 @@ class Curator:
             kept = self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst)
             if kept is not None:
                 return self._answer(question, target, plans, from_bytes(kept, plans), repeated=True, entry=None)
+        self._check_files()
         public = self._public_tables(question)
         try:
             entry = self.ledger.reserve(
@@ -175,6 +188,7 @@ class Curator:
 
     def release(self, mechanism: Mechanism, value: Any, *, reason: str = "") -> Any:
         """`mechanism.release(value)`, paid from the budget first; the value is yours to compute and to protect."""
+        self._check_open()
         entry = self.ledger.reserve(
             self.policy.name, mechanism.cost, analyst=self.analyst, what=reason or f"release by {mechanism!r}"
         )
@@ -191,6 +205,7 @@ class Curator:
 
         Call it before the release: what is refused here must not be released.
         """
+        self._check_open()
         entry = self.ledger.reserve(self.policy.name, cost, analyst=self.analyst, what=reason)
         self.ledger.complete(entry)
         return entry.id
@@ -218,7 +233,8 @@ class Curator:
         return self._catalog
 
     def close(self) -> None:
-        """Let go of the data and the ledger."""
+        """Let go of the data and the ledger; nothing can be asked any more."""
+        self._closed = True
         self._engine.close()
         self.ledger.close()
 
@@ -237,8 +253,14 @@ class Curator:
     def _planned(
         self, text: str, epsilon: float | None, delta: float | None, cost: Cost | None, call: dict[str, Any]
     ) -> tuple[Question, Target, Options, tuple[Private, ...]]:
+        self._check_open()
+        if not isinstance(text, str):
+            raise InvalidArgument("text", text, "pass a question in SQL, as text")
         question = parse(text, self._catalog)
         written = dict(question.options)
+        for name, check in (("epsilon", positive), ("delta", nonnegative)):
+            if name in written:  # also where the call says something else, and wins
+                check(name, written[name])
         target = target_of(
             written.pop("epsilon", None) if epsilon is None and cost is None else epsilon,
             written.pop("delta", None) if delta is None else delta,
@@ -249,7 +271,18 @@ class Curator:
         written.pop("epsilon", None)
         written.pop("delta", None)
         options = Options.of({**self._defaults(question), **written, **stated})
+        _check_bounds(question, options)
         return question, target, options, _plans(question, target, options)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InvalidArgument("curator", self.policy.name, "it was closed; open the data again")
+
+    def _check_files(self) -> None:
+        """Refuses, before anything is paid, if a file of the data is gone."""
+        for path, *_ in self._files:
+            if not Path(path).exists():
+                raise SourceError(path, "is no longer there", "Put it back, or open the data again.")
 
     def _defaults(self, question: Question) -> dict[str, int]:
         """The policy's limits, the smallest of the tables that are asked."""
@@ -311,8 +344,30 @@ class Curator:
         )
 
     def _fingerprint(self, question: Question, target: Target, options: Options) -> str:
-        facts = [question.canonical, str(target), repr(options)]
+        facts = [question.canonical, str(target), repr(options), self._files]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _versions(policy: Policy) -> list[list[Any]]:
+    """The files of the data, with size and time."""
+    found: list[list[Any]] = []
+    for table in policy.tables.values():
+        if isinstance(table.source, str | os.PathLike):
+            for path in files_of(table.source).paths:
+                facts = Path(path).stat()
+                found.append([path, facts.st_size, facts.st_mtime_ns])
+    return found
+
+
+def _check_bounds(question: Question, options: Options) -> None:
+    """Bounds for something that the question does not aggregate would be silently ignored."""
+    aggregates = [aggregate for block in question.blocks for aggregate in block.aggregates]
+    known = {name for aggregate in aggregates for name in (aggregate.label, aggregate.of) if name}
+    for label, _ in options.bounds:
+        if label != "*" and label not in known:
+            raise InvalidArgument(
+                "bounds", label, f"the question aggregates no such thing. {closest(label, sorted(known))}"
+            )
 
 
 def _plans(question: Question, target: Target, options: Options) -> tuple[Private, ...]:

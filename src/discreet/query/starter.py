@@ -62,7 +62,7 @@ _HEAD = """\
 name = {name}
 
 # Where spending is recorded, relative to this file, and how much there is to spend.
-# ledger = "ledger.db"
+# ledger = {ledger}
 # [budget]
 # epsilon = 3.0
 # delta = 1e-6
@@ -121,7 +121,7 @@ def starter(tables: Sequence[Seen], *, unit: str | None = None, name: str | None
         names = list(dict.fromkeys(column for table in tables for column, _ in table.columns))
         raise InvalidArgument("unit", unit, f"no table has this column. {closest(unit, names)}")
     title = name or (tables[0].name if len(tables) == 1 else table_name(tables[0].source))
-    parts = [_HEAD.format(name=_text(title))]
+    parts = [_HEAD.format(name=_text(title), ledger=_text(f"{title}.ledger"))]
     parts += [_section(table, unit=unit, folder=folder) for table in tables]
     return "\n".join(parts)
 
