@@ -86,12 +86,10 @@ BASES = [
 ]
 
 
-@pytest.mark.parametrize("base", BASES, ids=repr)
+@pytest.mark.parametrize("base", [base for base in BASES if "table" not in repr(base)], ids=repr)
 @pytest.mark.parametrize("rate", [0.02, 0.4])
 def test_one_release_on_a_sample_has_the_closed_form_profile(base: Cost, rate: float) -> None:
     # E_g'((1-q) Q + q P || Q) = q E_g(P || Q) with g' = 1 + q (g - 1): the larger order above 1 for symmetric pairs
-    if "table" in repr(base):
-        pytest.skip("its two orders differ")
     sampled = base.sampled(rate)
     for epsilon in (0.05, 0.3, 1.0):
         moved = math.log1p(rate * math.expm1(epsilon))

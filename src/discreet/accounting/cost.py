@@ -229,13 +229,22 @@ class Cost(Drawable):
         - "without_replacement": a sample of fixed size m of n records, rate = m/n; 'replace-one' only.
         - "balls_in_bins": in every epoch each record falls into one of T = 1/rate batches, chosen uniformly and
           independently of all others, so that sizes vary. The result is the cost of one epoch of T steps.
-        - "cyclic_poisson": records are dealt to groups without looking at them; the groups take turns, and in its turn
-          a group is Poisson-sampled at `rate`. The result is the cost of one cycle, in which everybody has one turn.
+        - "cyclic_poisson": every record is dealt to a group independently of all other records (by a coin or a hash of
+          its own, not by its place in a list); the groups take turns, and in its turn a group is Poisson-sampled at
+          `rate`. The result is the cost of one cycle, in which everybody has one turn.
 
         Batches cut from a shuffled list are none of these: "shuffled" is refused, with advice.
         """
         from discreet.accounting.sampling import sample
 
+        for leaf, _ in self.parts:
+            if leaf.of_one_run:
+                raise InvalidArgument(
+                    "cost",
+                    leaf.describe(),
+                    "a run on a sample is another run: its steps, batches and places change with the sample. Account "
+                    "for the sampling of every step instead, as in Cost.gaussian(s).sampled(rate)",
+                )
         return sample(self, rate, scheme, adjacency)
 
     def shuffled(self, n: int) -> Cost:
@@ -265,6 +274,14 @@ class Cost(Drawable):
         size = count("size", size, least=1)
         if size == 1 or not self.parts:
             return self
+        for leaf, _ in self.parts:
+            if leaf.is_of_position():
+                raise InvalidArgument(
+                    "size",
+                    size,
+                    f"{leaf.describe()} holds for the person at one place, and a group has people at others. Describe "
+                    "with last_iterate.process(touches=...) all steps that use a record of the group",
+                )
         try:
             if all(type(leaf).grouped is not leaves.Leaf.grouped for leaf, _ in self.parts):
                 return Cost(tuple((leaf.grouped(size), times) for leaf, times in self.parts), self.adjacency)

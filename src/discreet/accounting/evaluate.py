@@ -135,6 +135,9 @@ def settled(parts: Parts) -> Parts:
 
 
 def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float | None) -> Reading:
+    if any(isinstance(leaf, Approximate) and leaf.delta >= 1 for leaf, _ in parts):
+        value = 1.0 if epsilon is not None else 0.0 if delta is not None and delta >= 1 else math.inf
+        return Reading(value, value, "exact", "a part of it may show everything")
     if not parts:
         return Reading(0.0, 0.0, "exact", "nothing was released")
     if method in ("renyi", "concentrated", "classic", "advanced"):

@@ -27,6 +27,8 @@ from discreet.arguments import count, one_of, positive
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
 
     from discreet.accounting.cost import Cost
@@ -89,6 +91,12 @@ def describe(
             sensitivity=sensitivity,
             diameter=size,
             adjacency=adjacency,
+        )
+    if clipped or linear_model or not convex:
+        raise InvalidArgument(
+            "contraction",
+            contraction,
+            "leave out clipped=, linear_model= and convex=: a contraction is what they would be used to derive",
         )
     if smoothness is not None or strong_convexity:
         raise InvalidArgument(
@@ -178,8 +186,9 @@ def pnsgd(
 ) -> Cost:
     r"""Projected noisy SGD, one pass over n records in a fixed order, for the record at `position` (from 1).
 
-    Without a position: the worst one, which is the last that is not `public`; the last `public` records of the order
-    need no protection. For convex losses mu = 2 L / (noise sqrt(n + 1 - position)) under 'replace-one'
+    Without a position: the worst one, which is the last that is not `public` if steps and noise are constant; the last
+    `public` records of the order need no protection. For convex losses mu = 2 L / (noise sqrt(n + 1 - position)) under
+    'replace-one'
     [Feldman et al. 2018, Thm 23]; with strong convexity and m = n - position it is
     mu = (2 L / noise) c^m sqrt((1 - c^2) / (1 - c^{2(m+1)})).
 
@@ -188,18 +197,42 @@ def pnsgd(
     (0.04, 0.1491)
     """
     n = count("n", n, least=1)
-    place = place_of(n, position, public)
-    process_ = process_of(
-        f"pnsgd, record {place} of {n}",
-        Losses(lipschitz, smoothness, strong_convexity, clipped=clipped, linear_model=linear_model),
-        steps=n,
-        step=step,
-        noise=noise,
-        places=np.array([place - 1]),
-        diameter=diameter_of(diameter, None),
-        adjacency=one_of("adjacency", adjacency, _ADJACENCIES),
-    )
-    return cost_of(process_, adjacency)
+    losses = Losses(lipschitz, smoothness, strong_convexity, clipped=clipped, linear_model=linear_model)
+    one_of("adjacency", adjacency, _ADJACENCIES)
+
+    def at(place: int) -> Process:
+        return process_of(
+            f"pnsgd, record {place} of {n}",
+            losses,
+            steps=n,
+            step=step,
+            noise=noise,
+            places=np.array([place - 1]),
+            diameter=diameter_of(diameter, None),
+            adjacency=adjacency,
+        )
+
+    return cost_of(_worst(at, place_of(n, position, public), position, step, noise), adjacency)
+
+
+_MOST_PLACES = 300
+
+
+def _worst(at: Callable[[int], Process], last: int, position: int | None, step: ArrayLike, noise: ArrayLike) -> Process:
+    """The process of the position asked for, or of the one with the largest mu.
+
+    With constant steps and noise that is the last. Otherwise all are tried, as long as there are not too many.
+    """
+    if position is not None or all(np.ptp(np.asarray(value, dtype=np.float64)) == 0 for value in (step, noise)):
+        return at(last)
+    if last > _MOST_PLACES:
+        raise InvalidArgument(
+            "position",
+            position,
+            f"with step sizes or noise that change, the worst of {last} positions is not known in advance: pass "
+            "position=, or take the worst of all by the _by_position function of the algorithm",
+        )
+    return max((at(place) for place in range(1, last + 1)), key=lambda process_: process_.mu)
 
 
 def place_of(n: int, position: int | None, public: int = 0, *, name: str = "position") -> int:
@@ -331,17 +364,21 @@ def cyclic(
     if n % batch:
         raise InvalidArgument("batch", batch, f"{n} records do not make whole batches; leave out the last {n % batch}")
     batches = n // batch
-    place = place_of(batches, position)
-    process_ = process_of(
-        f"cyclic batches, batch {place} of {batches}, {epochs} epochs",
-        Losses(lipschitz, smoothness, strong_convexity, clipped=clipped, linear_model=linear_model),
-        steps=batches * epochs,
-        step=step,
-        noise=noise,
-        places=place - 1 + batches * np.arange(epochs),
-        batch=float(batch),
-        sensitivity=sensitivity,
-        diameter=diameter_of(diameter, None),
-        adjacency=one_of("adjacency", adjacency, _ADJACENCIES),
-    )
-    return cost_of(process_, adjacency)
+    losses = Losses(lipschitz, smoothness, strong_convexity, clipped=clipped, linear_model=linear_model)
+    one_of("adjacency", adjacency, _ADJACENCIES)
+
+    def at(place: int) -> Process:
+        return process_of(
+            f"cyclic batches, batch {place} of {batches}, {epochs} epochs",
+            losses,
+            steps=batches * epochs,
+            step=step,
+            noise=noise,
+            places=place - 1 + batches * np.arange(epochs),
+            batch=float(batch),
+            sensitivity=sensitivity,
+            diameter=diameter_of(diameter, None),
+            adjacency=adjacency,
+        )
+
+    return cost_of(_worst(at, place_of(batches, position), position, step, noise), adjacency)

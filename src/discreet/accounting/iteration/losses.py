@@ -64,6 +64,12 @@ class Losses:
                 "nobody; pass linear_model=True if every record's loss is a convex function of one score <w, x>, or "
                 "account for every step with Cost.gaussian",
             )
+        if self.clipped and self.strong_convexity > 0:
+            raise InvalidArgument(
+                "strong_convexity",
+                self.strong_convexity,
+                "a clipped loss is flat where it is clipped and not strongly convex; pass 0",
+            )
         if self.strong_convexity > self.smoothness_:
             raise InvalidArgument(
                 "strong_convexity", self.strong_convexity, f"pass at most the smoothness, {self.smoothness:g}"

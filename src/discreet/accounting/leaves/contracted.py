@@ -60,8 +60,12 @@ class Contracted(Leaf):
 
     kind: ClassVar[str] = "contracted"
     can_be_sampled: ClassVar[bool] = False
+    of_one_run: ClassVar[bool] = True
     mu: float
     ratios: tuple[tuple[int, float], ...]
+
+    def is_of_position(self) -> bool:
+        return True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", positive("mu", self.mu))

@@ -36,6 +36,7 @@ class LastIterate(Leaf):
 
     kind: ClassVar[str] = "last_iterate"
     can_be_sampled: ClassVar[bool] = False
+    of_one_run: ClassVar[bool] = True
     process: Process
 
     def __post_init__(self) -> None:
@@ -49,6 +50,9 @@ class LastIterate(Leaf):
                 if self.mu > 0
                 else "no step uses the record: that costs nothing, Cost.zero()",
             )
+
+    def is_of_position(self) -> bool:
+        return len(self.process.push) > 1  # not every step uses the record alike
 
     @cached_property
     def mu(self) -> float:

@@ -51,6 +51,12 @@ class Leaf(ABC):
             Leaf.registry[cls.kind] = cls
 
     can_be_sampled: ClassVar[bool] = True
+    of_one_run: ClassVar[bool] = False
+    """Whether it is the last state of a run in which a record has its place: sampling would move the places."""
+
+    def is_of_position(self) -> bool:
+        """Whether it holds for the person at one place only, and another person's cost is another one."""
+        return False
 
     @abstractmethod
     def pair(self) -> Pair | None:

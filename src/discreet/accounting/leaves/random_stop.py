@@ -61,12 +61,16 @@ class RandomStop(Leaf):
 
     kind: ClassVar[str] = "random_stop"
     can_be_sampled: ClassVar[bool] = False
+    of_one_run: ClassVar[bool] = True
     scheme: str
     n: int
     position: int
     contraction: float
     noise: float
     push: float
+
+    def is_of_position(self) -> bool:
+        return self.n > 1
 
     def __post_init__(self) -> None:
         one_of("scheme", self.scheme, ("stop", "skip"))

@@ -44,6 +44,7 @@ class SampledIterate(Leaf):
 
     kind: ClassVar[str] = "sampled_iterate"
     can_be_sampled: ClassVar[bool] = False
+    of_one_run: ClassVar[bool] = True
     steps: int
     rate: float
     contraction: float

@@ -1,0 +1,69 @@
+"""Attempts that once succeeded: costs of one place taken for those of everybody, and of runs for those of samples."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from discreet import Cost, last_iterate
+from discreet.errors import InvalidArgument
+
+ONE = {"lipschitz": 1.0, "smoothness": 0.5, "step": 1.0, "noise": 2.0}
+
+
+def test_clipping_takes_the_strong_convexity_of_a_linear_model_away() -> None:
+    with pytest.raises(InvalidArgument, match="flat where it is clipped"):
+        last_iterate.pnsgd(n=50, position=1, strong_convexity=0.5, clipped=True, linear_model=True, **ONE)
+    clipped = last_iterate.pnsgd(n=50, position=1, clipped=True, linear_model=True, **ONE)
+    assert clipped.gdp() == pytest.approx(1 / math.sqrt(50))  # every step a translation
+
+
+def test_a_group_holds_people_at_other_positions() -> None:
+    with pytest.raises(InvalidArgument, match="people at others"):
+        last_iterate.pnsgd(n=100, position=1, **ONE).grouped(2)
+    with pytest.raises(InvalidArgument, match="people at others"):
+        last_iterate.stop_pnsgd(n=100, position=1, **ONE).grouped(2)
+
+
+@pytest.mark.parametrize("how", [{}, {"scheme": "balls_in_bins"}, {"adjacency": "replace-one"}])
+def test_no_way_of_sampling_accepts_a_run(how: dict[str, str]) -> None:
+    run = last_iterate.pnsgd(n=100, position=1, adjacency="add-remove", **ONE)
+    for cost in (run, 2 * run, run + Cost.gaussian(1.0)):
+        with pytest.raises(InvalidArgument, match="another run"):
+            cost.sampled(0.1, **how)
+
+
+@pytest.mark.parametrize("flag", [{"clipped": True}, {"convex": False}, {"linear_model": True}])
+def test_given_contractions_do_not_silence_refusals(flag: dict[str, bool]) -> None:
+    with pytest.raises(InvalidArgument, match="leave out"):
+        last_iterate.process(steps=9, step=0.5, noise=1.0, lipschitz=1.0, contraction=1.0, **flag)
+
+
+def test_a_certain_leak_is_read_and_not_a_crash() -> None:
+    assert (Cost.approximate(0.0, 1.0) + Cost.gaussian(1.0)).delta(0.1) == 1.0
+    assert (Cost.approximate(0.0, 1.0) + Cost.gaussian(1.0)).epsilon(0.5) == math.inf
+    cost = last_iterate.sampled_projected_sgd(
+        n=4, steps=15, rate=0.1, lipschitz=1, smoothness=1, step=0.6, noise=7.5, diameter=0.3, strong_convexity=0.1
+    )
+    assert cost.delta(0.1) <= 1.0
+
+
+def test_without_a_position_nobody_pays_more_even_if_noise_grows() -> None:
+    """Linear losses: the record at 1 shifts the mean by 2, the variance is 1 + 0.01. Its mu is 1.99, exactly."""
+    run = {"n": 2, "lipschitz": 1, "smoothness": 1, "step": [1.0, 0.01], "noise": [1.0, 10.0]}
+    assert last_iterate.pnsgd(**run).gdp() == pytest.approx(2 / math.sqrt(1.01))
+
+
+def test_without_a_position_nobody_pays_more_even_if_steps_change() -> None:
+    step = [1.289, 0.019, 0.045, 1.146, 0.019, 0.086, 1.429, 0.24, 0.059]
+    run = {"n": 3, "batch": 1, "epochs": 3, "lipschitz": 1, "smoothness": 1, "step": step, "noise": 1.0}
+    worst = max(last_iterate.cyclic(**run, position=place).gdp() for place in (1, 2, 3))
+    assert last_iterate.cyclic(**run).gdp() == worst
+
+
+def test_too_many_positions_to_try_are_refused_with_advice() -> None:
+    steps = [1 / (t + 1) for t in range(1000)]
+    with pytest.raises(InvalidArgument, match="not known in advance"):
+        last_iterate.pnsgd(n=1000, lipschitz=1, smoothness=1, step=steps, noise=1.0)
+    assert last_iterate.pnsgd(n=1000, position=1, lipschitz=1, smoothness=1, step=steps, noise=1.0).gdp() > 0
