@@ -80,6 +80,10 @@ class Coded:
     cell: str
     lot: str
 
+    def one_group(self, plan: Private) -> str:
+        """SQL of one group number for a unit: the smallest, where numbers are public, else the first in the lottery."""
+        return f"min({self.cell})" if plan.public else f"arg_min({self.cell}, {self.lot})"
+
 
 def make_codes(session: Session, plan: Private, secret: int) -> Coded:
     """Number the groups.
@@ -148,7 +152,7 @@ def make_per(session: Session, plan: Private, rows: Coded) -> None:
     elif plan.single:
         # By the operators all rows of a unit have one group. Should they not, because a table has several rows of a
         # unit where one was declared, the lottery leaves one.
-        select = f"SELECT r.u AS u, arg_min({rows.cell}, {rows.lot}) AS g{listed} FROM {rows.source} GROUP BY r.u"
+        select = f"SELECT r.u AS u, {rows.one_group(plan)} AS g{listed} FROM {rows.source} GROUP BY r.u"
     else:
         select = f"SELECT r.u AS u, {rows.cell} AS g{listed} FROM {rows.source} GROUP BY r.u, {rows.cell}"
     if plan.sampled:

@@ -232,7 +232,7 @@ class _Run:
         down to whole steps; the sum of a group is rounded down once, which the extra step of the grid pays for.
         """
         plan, session = self.plan, self.session
-        cell = f"arg_min({self.rows.cell}, {self.rows.lot})" if plan.block.keys else self.rows.cell
+        cell = self.rows.one_group(plan) if plan.block.keys else self.rows.cell
         found = session.numpy(
             f"SELECT g, {bucket('abs(m)')} AS b, CAST(m < 0 AS INTEGER) AS negative, count(*) AS n, "
             f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {plan.moments[0].of_unit()} AS m "
