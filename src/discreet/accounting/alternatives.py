@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["alternatives", "stands_alone"]
 
 _MOST = 12
-"""With more ways than this every part takes its first alternative only: each is valid, so any choice of ways is."""
+"""With more ways than this every part takes what is best for it alone: each is valid, so any choice of ways is."""
 
 
 def alternatives(parts: Parts, *, epsilon: float | None, delta: float | None) -> list[Parts]:
@@ -28,7 +28,9 @@ def alternatives(parts: Parts, *, epsilon: float | None, delta: float | None) ->
     if all(len(way) == 1 and way[0] == [part] for way, part in zip(ways, parts, strict=True)):
         return []
     if prod(map(len, ways)) > _MOST:
-        ways = [way[:1] for way in ways]
+        from discreet.accounting.evaluate import upper_end
+
+        ways = [[min(way, key=lambda one: upper_end(one, epsilon=epsilon, delta=delta))] for way in ways]
     found = [[part for way in choice for part in way] for choice in product(*ways)]
     return [choice for choice in found if choice != list(parts)]
 

@@ -122,6 +122,12 @@ def _best_of(parts: Parts, method: str, epsilon: float | None, delta: float | No
     return replace(best, lower=min(lower, best.upper), is_tight=False, reason=f"{best.reason}; read as {words}")
 
 
+def upper_end(parts: Parts, *, epsilon: float | None, delta: float | None) -> float:
+    """The certified upper end of parts that are taken as they are."""
+    with np.errstate(all="ignore"):
+        return _reading_of(parts, "auto", epsilon, delta).upper
+
+
 def settled(parts: Parts) -> Parts:
     """The same releases with every part that has no pair of its own replaced, if it can be, by what dominates it best.
 

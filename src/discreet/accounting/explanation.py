@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from discreet.accounting.cost import Cost
     from discreet.accounting.evaluate import Reading
 
-__all__ = ["NEIGHBOURS", "Explanation", "explain"]
+__all__ = ["Explanation", "explain", "neighbours_of"]
 
-NEIGHBOURS = {
+_NEIGHBOURS = {
     "add-remove": "one person more or fewer in the data",
     "replace-one": "one person's data exchanged for anybody else's, the number of people being public",
 }
+_ZEROED = "one person's record used or left out of every step, the number of steps and their order being public"
 _AGAINST = {"add-remove": "without it", "replace-one": "with anybody else's in its place"}
 _DIRECTIONS = {
     ("forward", "add-remove"): "answers with the person's data against answers without it",
@@ -90,6 +91,13 @@ class Explanation:
         return f"<pre>{escape(str(self))}</pre>"
 
 
+def neighbours_of(cost: Cost) -> str:
+    """Which data sets the cost compares, in words; a run with places leaves a record out of steps, not of the list."""
+    if cost.adjacency == "add-remove" and any(leaf.of_one_run for leaf, _ in cost.parts):
+        return _ZEROED
+    return _NEIGHBOURS[cost.adjacency]
+
+
 def explain(cost: Cost, reading: Reading, *, delta: float | None = None, epsilon: float | None = None) -> Explanation:
     """The reading in words: what was read, by which accountant and why, how sure it is, and what it means."""
     name, level = ("epsilon", f"delta = {delta:g}") if delta is not None else ("delta", f"epsilon = {epsilon:g}")
@@ -109,7 +117,7 @@ def explain(cost: Cost, reading: Reading, *, delta: float | None = None, epsilon
         direction=reading.direction,
         made_of=_parts(cost),
         adjacency=cost.adjacency,
-        neighbours=NEIGHBOURS[cost.adjacency],
+        neighbours=neighbours_of(cost),
         accountant=accountant,
         certificate=_certificate(reading),
         meaning=_meaning(cost, *promised),

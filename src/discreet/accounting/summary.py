@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.accounting.attacker import least_detection, positive_predictive_value, posterior
 from discreet.accounting.digits import NARROW, bracket, percent, shown, up
-from discreet.accounting.explanation import NEIGHBOURS
+from discreet.accounting.explanation import neighbours_of
 from discreet.accounting.saddle import Unreachable
 from discreet.arguments import one_of
 from discreet.errors import CertificateError, WideBracket
@@ -75,7 +75,7 @@ class Summary:
         names, values = (max(len(line[column]) for line in table) for column in (0, 1))
         lines = [f"{name:<{names}}  {value:>{values}}  {meaning}".rstrip() for name, value, meaning in table]
         lines.insert(1, "-" * max(map(len, lines)))
-        return "\n".join([f"{self.cost!r}", f"{self.cost.adjacency}: {NEIGHBOURS[self.cost.adjacency]}", "", *lines])
+        return "\n".join([f"{self.cost!r}", f"{self.cost.adjacency}: {neighbours_of(self.cost)}", "", *lines])
 
     __repr__ = __str__
 
@@ -99,7 +99,7 @@ class Summary:
         )
         return (
             f"<p><code>{escape(repr(self.cost))}</code><br>{escape(self.cost.adjacency)}: "
-            f"{escape(NEIGHBOURS[self.cost.adjacency])}</p>"
+            f"{escape(neighbours_of(self.cost))}</p>"
             f"<table><thead><tr><th>notion</th><th>value</th><th>what it says</th></tr></thead>"
             f"<tbody>{cells}</tbody></table>"
         )

@@ -67,3 +67,16 @@ def test_too_many_positions_to_try_are_refused_with_advice() -> None:
     with pytest.raises(InvalidArgument, match="not known in advance"):
         last_iterate.pnsgd(n=1000, lipschitz=1, smoothness=1, step=steps, noise=1.0)
     assert last_iterate.pnsgd(n=1000, position=1, lipschitz=1, smoothness=1, step=steps, noise=1.0).gdp() > 0
+
+
+def test_two_runs_on_a_bounded_set_keep_their_plateau() -> None:
+    run = {"n": 10_000, "steps": 10**7, "rate": 0.01, "lipschitz": 1, "smoothness": 1, "step": 0.1, "diameter": 0.1}
+    a = last_iterate.sampled_projected_sgd(noise=0.02, **run)
+    b = last_iterate.sampled_projected_sgd(noise=0.021, **run)
+    assert (a + b).epsilon(1e-6) <= a.epsilon(5e-7) + b.epsilon(5e-7)
+
+
+def test_what_is_left_out_of_a_run_is_said() -> None:
+    run = last_iterate.pnsgd(n=10, position=1, adjacency="add-remove", **ONE)
+    assert "left out of every step" in str(run.explain(delta=1e-6))
+    assert "one person more or fewer" in str(Cost.gaussian(2.0).explain(delta=1e-6))
