@@ -237,14 +237,6 @@ class Cost(Drawable):
         """
         from discreet.accounting.sampling import sample
 
-        for leaf, _ in self.parts:
-            if leaf.of_one_run:
-                raise InvalidArgument(
-                    "cost",
-                    leaf.describe(),
-                    "a run on a sample is another run: its steps, batches and places change with the sample. Account "
-                    "for the sampling of every step instead, as in Cost.gaussian(s).sampled(rate)",
-                )
         return sample(self, rate, scheme, adjacency)
 
     def shuffled(self, n: int) -> Cost:

@@ -37,6 +37,14 @@ def sample(cost: Cost, rate: object, scheme: str, adjacency: str | None) -> Cost
         raise InvalidArgument("scheme", scheme, _SHUFFLED)
     scheme = one_of("scheme", scheme, SCHEMES)
     number = probability("rate", rate)
+    for leaf, _ in cost.parts:
+        if leaf.of_one_run:
+            raise InvalidArgument(
+                "cost",
+                leaf.describe(),
+                "a run on a sample is another run: its steps, batches and places change with the sample. Account for "
+                "the sampling of every step instead, as in Cost.gaussian(s).sampled(rate)",
+            )
     target = _target(cost, scheme, adjacency)
     made = type(cost)
     if number == 0 or not cost.parts:

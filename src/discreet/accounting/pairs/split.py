@@ -395,4 +395,4 @@ class SmallPair(Pair):
         return bounds
 
     def tails(self, loss: Reals) -> Tails:
-        raise NotImplementedError
+        raise Unreachable("the small part of a step has no distribution functions of its own")
