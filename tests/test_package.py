@@ -50,7 +50,7 @@ def test_every_public_name_of_the_package_can_be_reached_and_is_listed() -> None
     for name in discreet.__all__:
         assert getattr(discreet, name).__name__ == name
     rooms = {"accounting", "audit", "divergence", "engines", "last_iterate"}
-    rooms |= {"ledger", "mechanisms", "noise", "plots", "query"}
+    rooms |= {"learning", "ledger", "mechanisms", "noise", "plots", "query"}
     assert set(dir(discreet)) == {*discreet.__all__, *rooms, "__version__"}
     for room in rooms:
         assert getattr(discreet, room).__name__ == f"discreet.{room}"

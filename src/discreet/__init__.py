@@ -73,7 +73,19 @@ _HOMES = {
     **dict.fromkeys(("Curator", "Policy"), "discreet.query"),
 }  # all others are errors
 _ROOMS = frozenset(
-    {"accounting", "audit", "divergence", "engines", "last_iterate", "ledger", "mechanisms", "noise", "plots", "query"}
+    {
+        "accounting",
+        "audit",
+        "divergence",
+        "engines",
+        "last_iterate",
+        "learning",
+        "ledger",
+        "mechanisms",
+        "noise",
+        "plots",
+        "query",
+    }
 )
 
 

@@ -1,0 +1,151 @@
+"""What a fit may spend: an (epsilon, delta), a cost or a budget, and how it is divided among the parts of a fit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from discreet.accounting.budget import Budget
+from discreet.accounting.calibrate import calibrate
+from discreet.accounting.cost import ADJACENCIES, Cost
+from discreet.arguments import nonnegative, one_of, positive, probability, unit_fraction
+from discreet.errors import InvalidArgument
+
+__all__ = ["Goal"]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The most that a fit may reveal about one record: (epsilon, delta), or mu for Gaussian privacy of any delta.
+
+    delta = 0 asks for pure epsilon. Either `epsilon` or `mu` is set; `adjacency` says what one record's presence means.
+
+    >>> round(Goal(epsilon=1.0, delta=1e-6).gaussian, 6)
+    0.236704
+    >>> Goal(epsilon=1.0, delta=1e-6).carve(0.1)
+    (Goal(epsilon=0.1, delta=1e-07), Goal(epsilon=0.9, delta=9e-07))
+    """
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    mu: float | None = None
+    adjacency: str = "add-remove"
+
+    def __post_init__(self) -> None:
+        one_of("adjacency", self.adjacency, ADJACENCIES)
+        if (self.epsilon is None) == (self.mu is None):
+            raise InvalidArgument("epsilon, mu", (self.epsilon, self.mu), "a goal has one of them")
+        if self.mu is not None:
+            positive("mu", self.mu)
+            if self.delta:
+                raise InvalidArgument("delta", self.delta, "a goal in mu has no delta of its own")
+        else:
+            positive("epsilon", self.epsilon)
+            if probability("delta", self.delta) >= 1:
+                raise InvalidArgument(
+                    "delta", self.delta, "pass a number below 1; keep it below 1 / (number of people)"
+                )
+
+    def __repr__(self) -> str:
+        inner = f"mu={self.mu:.6g}" if self.mu is not None else f"epsilon={self.epsilon:.6g}, delta={self.delta:.6g}"
+        return f"Goal({inner})" if self.adjacency == "add-remove" else f"Goal({inner}, adjacency={self.adjacency!r})"
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        epsilon: object = None,
+        delta: object = None,
+        cost: object = None,
+        budget: object = None,
+        adjacency: str = "add-remove",
+    ) -> Goal:
+        """The goal that an estimator's arguments state: `cost` or `budget` if given, else epsilon and delta."""
+        one_of("adjacency", adjacency, ADJACENCIES)
+        if cost is not None and budget is not None:
+            raise InvalidArgument("cost, budget", (cost, budget), "pass one of them, or epsilon and delta")
+        if budget is not None:
+            return cls._of_budget(budget, adjacency)
+        if cost is not None:
+            return cls._of_cost(cost, adjacency)
+        return cls(
+            epsilon=positive("epsilon", epsilon),
+            delta=nonnegative("delta", 0.0 if delta is None else delta),
+            adjacency=adjacency,
+        )
+
+    @classmethod
+    def _of_budget(cls, budget: object, adjacency: str) -> Goal:
+        if not isinstance(budget, Budget):
+            raise InvalidArgument("budget", budget, "pass a discreet.Budget, such as Budget(epsilon=1.0, delta=1e-6)")
+        if budget.adjacency != adjacency:
+            raise InvalidArgument("budget", budget, f"its adjacency is not the estimator's, {adjacency!r}")
+        if budget.mu is not None:
+            return cls(mu=positive("budget", budget.mu), adjacency=adjacency)
+        if budget.rho is not None:
+            return cls(mu=math.sqrt(2 * positive("budget", budget.rho)), adjacency=adjacency)
+        if budget.epsilon is None:
+            raise InvalidArgument("budget", budget, "state it in epsilon and delta, rho or mu")
+        return cls(epsilon=positive("budget", budget.epsilon), delta=budget.delta, adjacency=adjacency)
+
+    @classmethod
+    def _of_cost(cls, cost: object, adjacency: str) -> Goal:
+        if not isinstance(cost, Cost):
+            raise InvalidArgument("cost", cost, "pass a discreet.Cost, such as Cost.gaussian_dp(0.2)")
+        if cost.adjacency != adjacency:
+            raise InvalidArgument("cost", cost, f"its adjacency is not the estimator's, {adjacency!r}")
+        pure = cost.epsilon(0.0)
+        if math.isfinite(pure) and pure > 0:
+            return cls(epsilon=pure, adjacency=adjacency)
+        rho = cost.zcdp()
+        if math.isfinite(rho) and rho > 0:
+            # a Gaussian release of sqrt(2 rho) costs rho: exactly this cost if it is Gaussian, else less than it allows
+            return cls(mu=math.sqrt(2 * rho) * (1 - 1e-12), adjacency=adjacency)
+        raise InvalidArgument("cost", cost, "it is neither pure nor Gaussian nor concentrated; pass epsilon and delta")
+
+    @property
+    def is_pure(self) -> bool:
+        """No delta may be spent: only mechanisms of pure epsilon will do."""
+        return self.mu is None and self.delta == 0
+
+    @cached_property
+    def gaussian(self) -> float:
+        """The largest mu such that Gaussian releases of sensitivity-to-noise ratio mu in total meet the goal.
+
+        Gaussian releases of ratios mu_1, mu_2, ... cost what one of sqrt(mu_1^2 + mu_2^2 + ...) does.
+        """
+        if self.mu is not None:
+            return self.mu
+        if self.is_pure:
+            raise InvalidArgument("delta", self.delta, "Gaussian noise needs delta > 0; pass delta, such as 1e-6")
+        assert self.epsilon is not None
+        return 1 / _multiplier(self.epsilon, self.delta)
+
+    def carve(self, share: float) -> tuple[Goal, Goal]:
+        """A share of the goal, and the rest; releases that meet each of them meet this one together."""
+        part = unit_fraction("share", share)
+        if self.mu is not None:
+            first, second = self.mu * math.sqrt(part), self.mu * math.sqrt(1 - part)
+            return Goal(mu=first, adjacency=self.adjacency), Goal(mu=second * (1 - 1e-15), adjacency=self.adjacency)
+        assert self.epsilon is not None
+        epsilon, delta = self.epsilon * part, self.delta * part
+        # what is left is rounded down, so that the two never exceed the whole
+        rest = Goal(
+            epsilon=math.nextafter(self.epsilon - epsilon, 0),
+            delta=max(0.0, math.nextafter(self.delta - delta, 0)),
+            adjacency=self.adjacency,
+        )
+        return Goal(epsilon=epsilon, delta=delta, adjacency=self.adjacency), rest
+
+    def met_by(self, cost: Cost) -> bool:
+        """Whether the certified reading of `cost` is within the goal."""
+        if self.mu is not None:
+            return cost.zcdp() <= self.mu**2 / 2 * (1 + 1e-9)
+        assert self.epsilon is not None
+        return cost.epsilon(self.delta) <= self.epsilon * (1 + 1e-9)
+
+
+@lru_cache(maxsize=256)
+def _multiplier(epsilon: float, delta: float) -> float:
+    return calibrate(Cost.gaussian, epsilon=epsilon, delta=delta)

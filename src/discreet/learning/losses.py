@@ -1,0 +1,313 @@
+r"""Losses of generalised linear models: a loss of one row depends on its margins x^T w alone.
+
+A loss declares, for every target it allows,
+
+    lipschitz    the largest l2 norm of its slope (its gradient in the margins),
+    smoothness   the largest operator norm of its curvature (its Hessian in the margins),
+
+so that for rows of norm at most R the loss is (lipschitz R)-Lipschitz and (smoothness R^2)-smooth in w. Privacy rests
+on both: they are proved in the docstrings, and tests look for margins that break them. Where the textbook loss has no
+such constants (squares, Poisson), it is continued by straight lines: clipping the slope of a convex function of one
+margin gives a convex function again, which is why clipping is allowed here and not for gradients in general.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.special import expit, log_ndtr, ndtr
+
+from discreet.arguments import count, positive
+from discreet.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Reals = NDArray[np.float64]
+
+__all__ = ["GaussianHinge", "Huber", "Logistic", "Loss", "Poisson", "SmoothedHinge", "Softmax", "probabilities"]
+
+
+class Loss(ABC):
+    """A convex loss of one margin, or of `outputs` margins; all methods work on rows at once.
+
+    `margins` has shape (n,) for one output and (n, outputs) else; so have slopes. Every value depends on its own row
+    alone, whatever else is in the arrays.
+    """
+
+    name: ClassVar[str]
+    outputs: int = 1
+
+    @property
+    @abstractmethod
+    def lipschitz(self) -> float:
+        """The largest l2 norm of a row's slope."""
+
+    @property
+    @abstractmethod
+    def smoothness(self) -> float:
+        """The largest curvature of a row's loss in its margins."""
+
+    @abstractmethod
+    def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        """The loss of every row."""
+
+    @abstractmethod
+    def slopes(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        """The derivative of every row's loss in its margins."""
+
+    @abstractmethod
+    def curvatures(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        """The second derivative of every row's loss in its margin; for several outputs, in each of its margins."""
+
+    @abstractmethod
+    def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
+        """The targets, clamped row by row to what the constants above are proved for."""
+
+
+def _exponentials(margins: Reals) -> tuple[Reals, Reals, Reals]:
+    """Margins less the largest of their row, e to that, and its sum, added column by column: a row's own affair."""
+    shifted = margins - margins.max(axis=1, keepdims=True)
+    powers = np.exp(shifted)
+    total = powers[:, 0].copy()
+    for column in range(1, powers.shape[1]):
+        total += powers[:, column]
+    return shifted, powers, total
+
+
+def probabilities(margins: Reals) -> Reals:
+    """softmax(m) of every row."""
+    _, powers, total = _exponentials(margins)
+    return np.asarray(powers / total[:, None])
+
+
+def _signs(targets: NDArray[Any]) -> Reals:
+    """-1 for targets up to zero, +1 for the others."""
+    return np.where(np.asarray(targets) > 0, 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """log(1 + e^m) - y m for y in {0, 1}: the slope expit(m) - y is within (-1, 1), the curvature at most 1/4."""
+
+    name: ClassVar[str] = "logistic"
+
+    @property
+    def lipschitz(self) -> float:
+        return 1.0
+
+    @property
+    def smoothness(self) -> float:
+        return 0.25
+
+    def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        return np.asarray(np.logaddexp(0.0, np.where(targets > 0, -margins, margins)))
+
+    def slopes(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        return np.asarray(expit(margins) - (targets > 0))
+
+    def curvatures(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        del targets
+        return np.asarray(expit(margins) * expit(-margins))
+
+    def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(np.where(np.asarray(targets) > 0, 1.0, 0.0))
+
+
+@dataclass(frozen=True)
+class Softmax(Loss):
+    """-log softmax(m)_y for classes y = 0, ..., outputs - 1.
+
+    The slope is p - e_y with p >= 0 and sum p = 1. Its squared norm is |p|^2 - 2 p_y + 1 <= (1 - p_y)^2 + (1 - p_y)^2,
+    at most 2. The curvature diag(p) - p p^T has largest eigenvalue at most 1/2: for a unit vector v it is the variance
+    of v_J, J ~ p, and a variable on [min v, max v] has variance at most (max v - min v)^2 / 4 <= 2 |v|^2 / 4.
+    """
+
+    outputs: int = 2
+    name: ClassVar[str] = "softmax"
+
+    def __post_init__(self) -> None:
+        count("outputs", self.outputs, least=2)
+
+    @property
+    def lipschitz(self) -> float:
+        return math.nextafter(math.sqrt(2), 2)
+
+    @property
+    def smoothness(self) -> float:
+        return 0.5
+
+    def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        chosen = np.asarray(targets, dtype=np.intp)
+        shifted, total = _exponentials(margins)[::2]
+        return np.log(total) - shifted[np.arange(len(chosen)), chosen]
+
+    def slopes(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        slopes = probabilities(margins)
+        chosen = np.asarray(targets, dtype=np.intp)
+        slopes[np.arange(len(chosen)), chosen] -= 1
+        return slopes
+
+    def curvatures(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        del targets
+        p = probabilities(margins)
+        return p * (1 - p)
+
+    def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
+        return np.clip(np.asarray(targets), 0, self.outputs - 1).astype(np.intp)
+
+
+@dataclass(frozen=True)
+class Huber(Loss):
+    """(m - y)^2 / 2 with its slope clipped to [-limit, limit]: least squares up to that residual, straight beyond."""
+
+    limit: float
+    name: ClassVar[str] = "squared"
+
+    def __post_init__(self) -> None:
+        positive("limit", self.limit)
+
+    @property
+    def lipschitz(self) -> float:
+        return float(self.limit)
+
+    @property
+    def smoothness(self) -> float:
+        return 1.0
+
+    def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        size = np.abs(margins - targets)
+        inside = np.minimum(size, self.limit)
+        return np.asarray(inside * (size - inside / 2))
+
+    def slopes(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        return np.clip(margins - targets, -self.limit, self.limit)
+
+    def curvatures(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        return np.asarray(np.where(np.abs(margins - targets) <= self.limit, 1.0, 0.0))
+
+    def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(targets, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class SmoothedHinge(Loss):
+    """max(0, 1 - y m) for y in {-1, 1}, with its corner rounded off by a parabola of this `width` (Huber's hinge).
+
+    Zero for y m >= 1 + width/2, 1 - y m for y m <= 1 - width/2, a parabola of curvature 1/width between.
+    """
+
+    width: float = 0.5
+    name: ClassVar[str] = "smoothed hinge"
+
+    def __post_init__(self) -> None:
+        positive("width", self.width)
+
+    @property
+    def lipschitz(self) -> float:
+        return 1.0
+
+    @property
+    def smoothness(self) -> float:
+        return math.nextafter(1 / self.width, math.inf)
+
+    def _gap(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        """How far into the parabola: 0 at its flat end, width at the other."""
+        return np.clip(1 + self.width / 2 - _signs(targets) * margins, 0.0, None)
+
+    def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        gap = self._gap(margins, targets)
+        inside = np.minimum(gap, self.width)
+        return np.asarray(inside * (gap - inside / 2) / self.width)
+
+    def slopes(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        return np.asarray(-_signs(targets) * np.minimum(self._gap(margins, targets) / self.width, 1.0))
+
+    def curvatures(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        gap = self._gap(margins, targets)
+        return np.where((gap > 0) & (gap < self.width), 1 / self.width, 0.0)
+
+    def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
+        return _signs(targets)
+
+
+@dataclass(frozen=True)
+class GaussianHinge(Loss):
+    """The hinge loss smoothed by a Gaussian of this `width` in its one margin [Feldman et al. 2018, Sec. 5.3].
+
+    E max(0, 1 - y m + width Z): slope -y Phi((1 - y m) / width), curvature at most 1 / (width sqrt(2 pi)), and never
+    more than width / sqrt(2 pi) above the hinge.
+    """
+
+    width: float = 0.5
+    name: ClassVar[str] = "Gaussian hinge"
+
+    def __post_init__(self) -> None:
+        positive("width", self.width)
+
+    @property
+    def lipschitz(self) -> float:
+        return 1.0
+
+    @property
+    def smoothness(self) -> float:
+        return math.nextafter(1 / (self.width * math.sqrt(2 * math.pi)), math.inf)
+
+    def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        u = (1 - _signs(targets) * margins) / self.width
+        density = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
+        return np.asarray(self.width * (u * np.exp(log_ndtr(u)) + density))
+
+    def slopes(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        signs = _signs(targets)
+        return np.asarray(-signs * ndtr((1 - signs * margins) / self.width))
+
+    def curvatures(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        u = (1 - _signs(targets) * margins) / self.width
+        return np.asarray(np.exp(-(u**2) / 2) / (self.width * math.sqrt(2 * math.pi)))
+
+    def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
+        return _signs(targets)
+
+
+@dataclass(frozen=True)
+class Poisson(Loss):
+    """e^m - y m for counts y in [0, most], continued by a straight line for margins above `ceiling`.
+
+    The slope e^min(m, ceiling) - y lies in [-most, e^ceiling], the curvature in [0, e^ceiling].
+    """
+
+    most: float
+    ceiling: float
+    name: ClassVar[str] = "Poisson"
+
+    def __post_init__(self) -> None:
+        positive("most", self.most)
+        if not -50 <= self.ceiling <= 50:
+            raise InvalidArgument("ceiling", self.ceiling, "pass a log-rate between -50 and 50")
+
+    @property
+    def lipschitz(self) -> float:
+        return max(float(self.most), self.smoothness)
+
+    @property
+    def smoothness(self) -> float:
+        return math.nextafter(math.exp(self.ceiling), math.inf)
+
+    def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        inside = np.minimum(margins, self.ceiling)
+        return np.asarray(np.exp(inside) * (1 + margins - inside) - targets * margins)
+
+    def slopes(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        return np.asarray(np.exp(np.minimum(margins, self.ceiling)) - targets)
+
+    def curvatures(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        del targets
+        return np.where(margins <= self.ceiling, np.exp(np.minimum(margins, self.ceiling)), 0.0)
+
+    def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
+        return np.clip(np.asarray(targets, dtype=np.float64), 0.0, self.most)

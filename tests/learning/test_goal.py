@@ -1,0 +1,61 @@
+"""Goals: what a fit may spend, stated in any of its ways, and divided without loss."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet import AdjacencyMismatch, Budget, Cost, InvalidArgument
+from discreet.learning import Goal
+
+
+def test_a_gaussian_of_the_goals_ratio_meets_it_and_a_stronger_one_does_not():
+    goal = Goal(epsilon=1.0, delta=1e-6)
+    assert goal.met_by(Cost.gaussian(1 / goal.gaussian))
+    assert not goal.met_by(Cost.gaussian(1 / goal.gaussian * 0.999))
+
+
+@given(epsilon=st.floats(0.05, 8), share=st.floats(0.01, 0.99))
+def test_the_parts_of_a_goal_meet_it_together(epsilon, share):
+    goal = Goal(epsilon=epsilon, delta=1e-6)
+    first, rest = goal.carve(share)
+    assert first.epsilon + rest.epsilon <= epsilon
+    assert first.delta + rest.delta <= 1e-6
+    assert goal.met_by(Cost.gaussian(1 / first.gaussian) + Cost.gaussian(1 / rest.gaussian))
+
+
+def test_budgets_and_costs_are_read_in_their_own_notion():
+    assert Goal.of(budget=Budget(mu=0.5)).gaussian == 0.5
+    assert Goal.of(budget=Budget(rho=0.02)).gaussian == pytest.approx(0.2)
+    assert Goal.of(budget=Budget(epsilon=1.0, delta=1e-6)) == Goal(epsilon=1.0, delta=1e-6)
+    assert Goal.of(cost=Cost.gaussian(4.0)).gaussian == pytest.approx(0.25, rel=1e-9)
+    assert Goal.of(cost=Cost.gaussian(4.0)).gaussian <= 0.25
+    assert Goal.of(cost=Cost.pure(0.5)) == Goal(epsilon=0.5)
+    assert Goal.of(cost=Cost.pure(0.5)).is_pure
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"epsilon": 1.0, "delta": 1.0}, "delta"),
+        ({"epsilon": 1.0, "delta": -1e-6}, "delta"),
+        ({"epsilon": 1.0, "adjacency": "neighbour"}, "adjacency"),
+        ({"cost": Cost.gaussian(1.0), "budget": Budget(mu=1.0)}, "one of them"),
+        ({"cost": 3}, "discreet.Cost"),
+        ({"budget": 3}, "discreet.Budget"),
+        ({"cost": Cost.approximate(1.0, 1e-6)}, "neither pure nor Gaussian"),
+        ({"budget": Budget(mu=1.0, adjacency="replace-one")}, "adjacency"),
+    ],
+)
+def test_what_is_no_goal_is_refused(arguments, word):
+    with pytest.raises((InvalidArgument, AdjacencyMismatch), match=word):
+        Goal.of(**arguments)
+
+
+def test_pure_goals_have_no_gaussian():
+    with pytest.raises(InvalidArgument, match="delta > 0"):
+        _ = Goal(epsilon=1.0).gaussian
