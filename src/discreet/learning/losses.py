@@ -158,8 +158,8 @@ class Softmax(Loss):
         return p * (1 - p)
 
     def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
-        hits: NDArray[Any] = np.where(np.asarray(targets) > 0, 1.0, 0.0)
-        return hits
+        classes: NDArray[Any] = np.clip(np.asarray(targets), 0, self.outputs - 1).astype(np.intp)
+        return classes
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,8 @@ class Huber(Loss):
         return np.asarray(inside * (size - inside / 2))
 
     def slopes(self, margins: Reals, targets: NDArray[Any]) -> Reals:
-        inside: Reals = np.where(np.abs(margins - targets) <= self.limit, 1.0, 0.0)
-        return inside
+        clipped: Reals = np.clip(margins - targets, -self.limit, self.limit)
+        return clipped
 
     def curvatures(self, margins: Reals, targets: NDArray[Any]) -> Reals:
         return np.asarray(np.where(np.abs(margins - targets) <= self.limit, 1.0, 0.0))
