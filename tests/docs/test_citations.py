@@ -14,12 +14,14 @@ NOT_CITING = {Path(__file__).resolve(), ROOT / "docs" / "tooling" / "bibliograph
 
 
 def cited() -> dict[str, list[str]]:
-    """Every key cited in the repository, with the files that cite it."""
+    """Every key cited in the repository, with the files that cite it; caches and environments that lie about apart."""
     files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     for folder in ("src", "tests", "benchmarks", "examples"):
         files += (ROOT / folder).rglob("*.py")
     found: dict[str, list[str]] = {}
     for path in sorted(set(files) - NOT_CITING):
+        if any(part.startswith(".") for part in path.relative_to(ROOT).parts):
+            continue
         for key in citations(path.read_text(encoding="utf-8")):
             found.setdefault(key, []).append(path.relative_to(ROOT).as_posix())
     return found
