@@ -115,7 +115,15 @@ def test_exported_lines_can_be_checked_by_anybody(path: Path) -> None:
     assert f"{len(lines)}:{previous}" == str(Ledger.open(path).head)
     assert good("ledger export visits.ledger --output out.jsonl") == f"{len(lines)} entries written to out.jsonl\n"
     assert Path("out.jsonl").read_text(encoding="utf-8").splitlines() == lines
-    assert call("ledger", "export", "visits.ledger", "--output", "out.jsonl").exit_code == 1  # never written over
+    again = call("ledger", "export", "visits.ledger", "--output", "out.jsonl")
+    assert again.exit_code == 1  # never written over
+    assert "a file of that name exists" in again.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "export"])
+def test_looking_leaves_no_files_behind(path: Path, folder: Path, command: str) -> None:
+    good(f"ledger {command} visits.ledger")
+    assert [file.name for file in folder.iterdir()] == ["visits.ledger"]
 
 
 def test_the_only_ledger_here_need_not_be_named(path: Path) -> None:

@@ -138,6 +138,72 @@ def test_a_reader_sees_what_is_written_meanwhile(path: Path) -> None:
     assert reader.remaining("d") == 0.5
 
 
+def test_looking_leaves_no_files_behind_and_changes_nothing(path: Path) -> None:
+    before = path.read_bytes()
+    with Ledger.open(path, read_only=True) as ledger:
+        ledger.verify()
+        assert ledger.remaining("d") == 0.75
+        with pytest.raises(LedgerError, match="is read-only"), ledger._store.reading() as connection:
+            connection.exec_driver_sql("DELETE FROM totals")
+    assert [beside.name for beside in path.parent.iterdir()] == [path.name]
+    assert path.read_bytes() == before
+
+
+def test_looking_beside_a_log_that_a_crash_left_does_not_touch_it(path: Path) -> None:
+    ledger = Ledger.open(path)
+    ledger.reserve("d", Cost.pure(0.25))
+    copy = path.with_name("crashed.db")
+    for end in ("", "-wal"):  # as they are after kill -9
+        copy.with_name(copy.name + end).write_bytes(path.with_name(path.name + end).read_bytes())
+    before = copy.read_bytes()
+    with Ledger.open(copy, read_only=True) as looking:
+        assert looking.remaining("d") == 0.5
+    assert copy.read_bytes() == before
+    assert copy.with_name("crashed.db-wal").stat().st_size > 0
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("what", ["deleted", "replaced"])
+def test_a_file_that_is_deleted_or_replaced_meanwhile_is_noticed_before_anything_is_granted(
+    path: Path, what: str, closed: bool
+) -> None:
+    ledger = Ledger.open(path)
+    assert ledger.remaining("d") == 0.75
+    backup = path.with_name("backup.db")
+    ledger.backup(backup)
+    if closed:
+        ledger.close()
+    path.unlink()
+    if what == "replaced":
+        with Ledger.open(path) as other:
+            other.establish("d", Budget(epsilon=1.0))
+    words = "deleted or moved" if what == "deleted" else "replaced"
+    for attempt in (
+        lambda: ledger.reserve("d", Cost.pure(0.1)),
+        lambda: ledger.remaining("d"),
+        lambda: ledger.answer("d", "f"),
+        lambda: ledger.establish("d", Budget(epsilon=1.0)),
+    ):
+        with pytest.raises(LedgerError, match=words):
+            attempt()
+    assert path.exists() == (what == "replaced")  # no new file grants the budget again
+    backup.replace(path)
+    with Ledger.open(path) as mended:
+        assert mended.remaining("d") == 0.75
+
+
+def test_a_file_that_is_deleted_while_a_charge_is_written_grants_nothing(path: Path) -> None:
+    ledger = Ledger.open(path)
+
+    def charged() -> None:
+        with ledger._store.writing() as connection:
+            connection.exec_driver_sql("UPDATE totals SET totals = totals")
+            path.unlink()
+
+    with pytest.raises(LedgerError, match="deleted or moved"):
+        charged()
+
+
 def test_a_ledger_that_somebody_holds_for_too_long_says_so(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.ledger.store.BUSY_S", 0.05)
     ledger = Ledger.open(path)

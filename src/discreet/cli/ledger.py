@@ -11,6 +11,7 @@ import typer
 from discreet.cli.account import examples
 from discreet.cli.options import Json
 from discreet.cli.show import as_json, table
+from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from discreet.ledger import Entry, Ledger, Standing
@@ -57,15 +58,16 @@ def show(
     A charge is reserved (paid for, and either running or cut off by a crash), released, or failed; all of them count as
     spent.
     """
-    books = _opened(file)
-    names = books.datasets() if dataset is None else (dataset,)
-    standings = [standing for name in names for standing in books.standings(name, analyst=analyst)]
-    charges = list(deque(books.entries(dataset, analyst=analyst, kind="reserve"), maxlen=last or None))
+    with _opened(file) as books:
+        names = books.datasets() if dataset is None else (dataset,)
+        standings = [standing for name in names for standing in books.standings(name, analyst=analyst)]
+        charges = list(deque(books.entries(dataset, analyst=analyst, kind="reserve"), maxlen=last or None))
+        head = str(books.head)
     if json:
         as_json(
             {
                 "path": str(books.path),
-                "head": str(books.head),
+                "head": head,
                 "budgets": [_standing_fields(standing) for standing in standings],
                 "charges": [_charge_fields(entry) for entry in charges],
             }
@@ -100,7 +102,8 @@ def verify(
     Prints the head. Note it elsewhere and pass it as --anchor the next time: without an anchor, entries cut off at the
     end, and a chain written anew from the start, can't be told.
     """
-    report = _opened(file, key=key).verify(anchor=anchor)
+    with _opened(file, key=key) as books:
+        report = books.verify(anchor=anchor)
     if json:
         as_json(report.to_dict())
     else:
@@ -118,16 +121,18 @@ def export(
 
     The hash of a line is SHA-256 of the line without its "hash", with sorted keys and no spaces.
     """
-    books = _opened(file)
-    if output is None:
-        for line in books.export():
-            print(line)
-        return
-    with Path(output).open("x", encoding="utf-8") as target:
-        count = 0
-        for line in books.export():
-            target.write(f"{line}\n")
-            count += 1
+    if output is not None and Path(output).exists():
+        raise InvalidArgument("--output", output, "a file of that name exists, and is not written over; name a new one")
+    with _opened(file) as books:
+        if output is None:
+            for line in books.export():
+                print(line)
+            return
+        with Path(output).open("x", encoding="utf-8") as target:
+            count = 0
+            for line in books.export():
+                target.write(f"{line}\n")
+                count += 1
     typer.echo(f"{count} entries written to {output}")
 
 

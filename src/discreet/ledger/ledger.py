@@ -121,6 +121,7 @@ class Ledger:
                 first = self._entry(connection, 1)
         if first is None or "identity" not in first.details:
             raise self._books.corrupt("its first entry is missing")
+        self._store.origin = first.hash
         expected = first.details.get("key_check")
         self._keyed = expected is not None
         if expected is None and self._chain.keyed:

@@ -42,6 +42,8 @@ class Store:
         self._process, self._lock = os.getpid(), threading.RLock()
         self._engine: Engine | None = None
         self._connection: Connection | None = None
+        self._identity: tuple[int, int] | None = None  # of the file that was opened first
+        self.origin: str | None = None  # the hash of its first entry, once that is known
         with self._lock, self._in_words():
             self._live()
 
@@ -72,6 +74,7 @@ class Store:
             try:
                 yield connection
                 connection.exec_driver_sql("COMMIT")
+                self._check_identity()  # what was written to a file without a name is not durable
             except BaseException:
                 self._undo(connection)
                 raise
@@ -113,6 +116,8 @@ class Store:
             yield
 
     def _live(self) -> Connection:
+        if self._identity is not None:
+            self._check_identity()
         if self._connection is None:
             self._engine = sqlalchemy.create_engine(
                 "sqlite://", creator=self._connect, poolclass=StaticPool, isolation_level="AUTOCOMMIT"
@@ -124,7 +129,37 @@ class Store:
             except BaseException:
                 self._drop()
                 raise
+            if self.path is not None and self._identity is None:
+                self._identity = _identity_of(self.path)
+            self._check_origin(connection)
         return self._connection
+
+    def _check_identity(self) -> None:
+        """Refuses a file that was deleted or replaced: a connection to the old one would go on as if nothing was."""
+        if self.path is None:
+            return
+        try:
+            found = _identity_of(self.path)
+        except FileNotFoundError:
+            found = None
+        if found != self._identity:
+            raise self._gone("was deleted or moved" if found is None else "was replaced by another file")
+
+    def _check_origin(self, connection: Connection) -> None:
+        """The number of a file can be given to another one while it is closed; its first entry cannot."""
+        if self.path is not None and self.origin is not None:
+            found = connection.exec_driver_sql("SELECT hash FROM entries WHERE number = 1").scalar()
+            if found != self.origin:
+                self._drop()
+                raise self._gone("was replaced by another file")
+
+    def _gone(self, what: str) -> LedgerError:
+        return LedgerError(
+            self.name,
+            f"{what} while it was in use",
+            "Nothing was released. Put the file back, with every charge that was made, and open the ledger again; a "
+            "new file would grant the whole budget once more.",
+        )
 
     def _drop(self) -> None:
         connection, engine = self._connection, self._engine
@@ -145,7 +180,10 @@ class Store:
     def _connect(self) -> sqlite3.Connection:
         if self.path is None:
             return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        mode = "ro" if self.read_only else "rwc"
+        mode = "rwc" if self._identity is None else "rw"
+        if self.read_only:
+            # Whoever only looks writes nothing, but cleans up what SQLite lays beside the file if nobody else uses it.
+            mode = "rw" if self._may_clean() else "ro"
         uri = f"{self.path.absolute().as_uri()}?mode={mode}"
         if self.read_only and not os.access(self.path.absolute().parent, os.W_OK) and not self._has_log():
             uri += "&immutable=1"  # nobody can write here, and reading must not need a file of its own
@@ -153,7 +191,14 @@ class Store:
         connection = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
         if new:
             self.path.chmod(0o600)  # it will hold answers; SQLite gives the files beside it the same mode
+        if self.read_only:
+            connection.execute("PRAGMA query_only = ON")
         return connection
+
+    def _may_clean(self) -> bool:
+        assert self.path is not None
+        path = self.path.absolute()
+        return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) and not self._has_log()
 
     def _has_log(self) -> bool:
         assert self.path is not None
@@ -269,6 +314,11 @@ def _driver(connection: Connection) -> sqlite3.Connection:
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
     return driver
+
+
+def _identity_of(path: Path) -> tuple[int, int]:
+    facts = path.stat()
+    return facts.st_dev, facts.st_ino
 
 
 def _make_name_durable(path: Path) -> None:
