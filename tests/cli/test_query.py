@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.calling import call, good, good_json
-from discreet import Ledger
+from discreet import Budget, Ledger
 from engines.sources import parquet
 from query.open_shop import visits
 
@@ -87,6 +87,50 @@ def test_a_policy_says_unit_bounds_and_budget(folder: Path) -> None:
     assert (folder / "shop.ledger").exists()
 
 
+def test_explaining_says_what_the_budget_allows_and_stays_free() -> None:
+    ask = f"query explain {DATA} {COUNT}"
+    assert "it would be answered: ask for that or less" in good(f"{ask} --epsilon 4 {BUDGET}")
+    assert not good_json(f"{ask} --epsilon 4 {BUDGET}")["fits"]
+    assert "budget" not in good(f"{ask} --epsilon 2 {BUDGET}")
+    good(f"query run {DATA} {COUNT} --epsilon 2 {BUDGET}")
+    assert "it was answered before" in good(f"{ask} --epsilon 2")
+    assert "costs        nothing, since" in good(f"query run {DATA} {COUNT} --epsilon 2 --dry-run")
+    fresh = call(*shlex.split(f"query run {DATA} {COUNT} --epsilon 2 --dry-run --no-reuse"))
+    assert (fresh.exit_code, "not enough is left" in fresh.stderr) == (1, True)
+
+
+def test_data_without_a_budget_can_be_explained(folder: Path) -> None:
+    printed = good(f"query explain {DATA} {COUNT} --epsilon 4")
+    assert "no budget yet" in printed
+    assert "not enough" not in printed
+    report = good_json(f"query explain {DATA} {COUNT} --epsilon 4")
+    assert (report["budget"], report["remaining"], report["fits"]) == (None, None, True)
+    with Ledger.open("visits.ledger") as books:  # of other data
+        books.establish("other", Budget(epsilon=1.0))
+    assert "no budget yet" in good(f"query explain {DATA} {COUNT} --epsilon 4")
+    assert sorted(path.name for path in folder.iterdir()) == ["visits.ledger", "visits.parquet"]
+
+
+def test_what_is_about_nobody_is_free_and_needs_no_price() -> None:
+    printed = good(f"query run {DATA} 'SELECT 1 + 1 AS two' {BUDGET}")
+    assert "costs        nothing" in printed
+    assert "paid: nothing, no row of people was read" in printed
+    assert "left  epsilon 3 of" in printed
+    assert good_json(f"query run {DATA} 'SELECT 1 + 1 AS two' --epsilon 1")["target"] == {}
+    with Ledger.open("visits.ledger", read_only=True) as books:
+        assert not list(books.entries(kind="reserve"))
+
+
+def test_intervals_are_as_sure_as_asked_for() -> None:
+    narrow = good_json(f"query run {DATA} {COUNT} --epsilon 0.5 {BUDGET} --confidence 0.5")
+    wide = good_json(f"query run {DATA} {COUNT} --epsilon 0.5 --confidence 0.999")
+    assert narrow["rows"][0]["n"] == wide["rows"][0]["n"]  # the stored answer, at no cost
+    width = [found["rows"][0]["n_high"] - found["rows"][0]["n_low"] for found in (narrow, wide)]
+    assert width[0] < width[1] / 3
+    assert (narrow["confidence"], wide["confidence"]) == (0.5, 0.999)
+    assert "99.9 % intervals" in good(f"query run {DATA} {COUNT} --epsilon 0.5 --confidence 0.999")
+
+
 def test_the_question_can_come_from_standard_input() -> None:
     assert "n" in good(
         f"query run visits.parquet - --unit user_id --epsilon 0.5 {BUDGET}", stdin="SELECT COUNT(*) AS n\nFROM visits\n"
@@ -116,6 +160,9 @@ REFUSALS = [
     ("query run {data} 'SELECT AVG(spnd) FROM visits' --epsilon 1 {budget}", 1, "did you mean 'spend'?"),
     ("query run {data} {count} --epsilon 4 {budget}", 1, "it would be answered: ask for that or less"),
     ("query run {data} {count} --epsilon -1 {budget}", 1, "epsilon"),
+    ("query run {data} {count} --epsilon 4 {budget} --dry-run", 1, "it would be answered: ask for that or less"),
+    ("query run {data} {count} --epsilon 4 {budget} --dry-run --json", 1, "it would be answered: ask for that or less"),
+    ("query run {data} {count} --epsilon 1 {budget} --confidence 95", 1, "between 0 and 1"),
 ]
 
 

@@ -124,6 +124,30 @@ def test_a_policy_brings_budget_keys_bounds_limits_and_public_tables(tmp_path: P
         public = curator.sql("SELECT COUNT(*) AS n FROM cities", epsilon=1)
         assert public.fetchall() == [(5,)]  # about nobody: exact, and free
         assert public.cost == Cost.zero()
+        assert public.fetchall() == curator.sql("SELECT COUNT(*) AS n FROM cities").fetchall()
+        assert "paid: nothing" in repr(public)
+        assert curator.explain("SELECT COUNT(*) AS n FROM cities").target is None
+        assert curator.explain("SELECT COUNT(*) AS n FROM people", epsilon=100).refusal is not None
+        assert charges(curator) == 3
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_ledger_that_is_deleted_or_replaced_under_the_curator_stops_it(tmp_path: Path, replaced: bool) -> None:
+    text = "SELECT COUNT(*) AS n FROM visits"
+    with Curator.open(shop(tmp_path)) as curator:
+        curator.sql(text, epsilon=1)
+        (tmp_path / "shop.ledger").unlink()
+        if replaced:
+            with Curator.open(tmp_path / "policy.toml") as other:
+                assert other.remaining == BUDGET.epsilon
+        for attempt in (
+            lambda: curator.sql(text, epsilon=1),
+            lambda: curator.sql(text, epsilon=1, reuse=False),
+            lambda: curator.charge(Cost.pure(0.1), reason="a model"),
+            lambda: curator.remaining,
+        ):
+            with pytest.raises(LedgerError, match="replaced" if replaced else "deleted"):
+                attempt()
 
 
 def test_yaml_says_the_same_as_toml(tmp_path: Path) -> None:

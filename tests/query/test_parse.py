@@ -89,7 +89,7 @@ def test_keys_have_the_public_values_that_the_policy_implies(key, values):
 
 def test_public_values_that_drop_rows_are_noted():
     notes = block_of("SELECT category, COUNT(*) FROM visits GROUP BY category").notes
-    assert "category has 5 public values; rows with other values, and NULL, are not counted" in notes
+    assert "of category, 5 public values are shown; rows with other values, and NULL, are not counted" in notes
     assert "rows without a unit are not counted" in notes
 
 

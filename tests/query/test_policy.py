@@ -172,7 +172,7 @@ HEAD = 'name = "d"\n[tables.t]\nsource = "visits.parquet"\n'
         ("name = 'd'", "policy.toml: the field 'tables' is missing"),
         ("name = ' '\n[tables.t]\nsource='a'\nunit='u'", "policy.toml: name: ' ' is not allowed. Give the data set"),
         ("name = 'd'\n[tables.t]\nunit='u'", "policy.toml: tables.t: the field 'source' is missing"),
-        (HEAD, "policy.toml: tables.t.unit: None is not allowed. Say whose rows they are"),
+        (HEAD, "policy.toml: tables.t.unit: it is missing. Say whose rows they are"),
         (HEAD + "unit='u'\npublic=true", "policy.toml: tables.t.unit: 'u' is not allowed. Say whose rows they are"),
         (HEAD + "public=true", "policy.toml: tables: ['t'] is not allowed. Declare at least one"),
         (HEAD + "unti='u'", "policy.toml: tables.t: unknown field 'unti'. Did you mean 'unit'?"),

@@ -134,7 +134,7 @@ REFUSED = [
     # names
     ("SELECT COUNT(*) FROM visit", "did you mean 'visits'"),
     ("SELECT SUM(spnd) FROM visits", "did you mean 'spend'"),
-    ("SELECT SUM(v.spend) FROM visits", "there is: visits"),
+    ("SELECT SUM(v.spend) FROM visits", "there is only: visits"),
     ("SELECT SUM(flor(spend)) FROM visits", "did you mean 'floor'"),
     ("SELECT COUNT(*) FROM visits a JOIN visits b ON a.user_id = b.user_id WHERE city = 'x'", "ambiguous"),
     ("SELECT SUM(visits.main.spend) FROM visits", ""),

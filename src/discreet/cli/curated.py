@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.cli.number import below
+from discreet.cli.number import above, below
+from discreet.cli.prices import meaning
 from discreet.cli.show import table
 
 if TYPE_CHECKING:
@@ -113,12 +114,17 @@ def _asked() -> Iterator[str]:
             rows.append(cells)
         print("\n".join(textwrap.wrap(question.text, _TEXT, initial_indent="   > ", subsequent_indent="     ")))
         table(["  ", *header], [("  ", *row) for row in rows])
-        print(f"   paid epsilon {EPSILON:g}; {below(curator.remaining, 4)} of {curator.budget.epsilon:g} left\n")
+        print(f"   price: {answer.target}; left: epsilon {below(curator.remaining, 4)} of {curator.budget.epsilon:g}\n")
     yield (
         "80789 real flights of 3575 planes; a plane stands for a person, and no answer gives away much about all its "
         "flights together. Who counts how much, and which destinations are shown, was decided privately too. The truth "
         "stands here because the data is public: a curator never shows it. Delays are cut at -30 and 180 minutes, as "
         "the policy says."
+    )
+    used = (curator.budget.epsilon or 0.0) - curator.remaining
+    yield (
+        f"{len(QUESTIONS)} questions at {EPSILON:g} have used up {above(used, 3)}, not {len(QUESTIONS) * EPSILON:g}. "
+        + meaning(curator.budget)
     )
 
 
@@ -149,14 +155,15 @@ def _kept() -> Iterator[str]:
     rows = []
     for entry in curator.ledger.entries(kind="reserve"):
         what = textwrap.shorten(entry.what or "", 56, placeholder=" ...")
-        epsilon = "" if entry.cost is None else f"{entry.cost.epsilon(curator.budget.delta):.3g}"
+        epsilon = "" if entry.cost is None else above(entry.cost.epsilon(curator.budget.delta), 3)
         rows.append([str(entry.id), f"{entry.at:%H:%M:%S}", str(entry.state), epsilon, what])
     table(["  ", "entry", "time", "state", "epsilon", "what"], [("  ", *row) for row in rows])
     report = curator.ledger.verify()
     print(f"   verified: {report.head.count} entries, {report.reservations} charges, {report.answers} stored answers")
     yield (
         "Every charge was on the disk before the data was touched, chained by hashes to the one before it. An edit, a "
-        "deletion or another order is found by: discreet ledger verify."
+        "deletion or another order is found by: discreet ledger verify. Each epsilon is that of a charge alone, at the "
+        f"budget's delta of {curator.budget.delta:g}: it is below the price, which was for a smaller delta."
     )
 
 

@@ -10,6 +10,7 @@ import typer
 
 from discreet.cli.account import examples
 from discreet.cli.options import Json
+from discreet.cli.prices import meaning
 from discreet.cli.show import as_json, table
 from discreet.errors import InvalidArgument
 
@@ -74,8 +75,10 @@ def show(
         )
         return
     if standings:
-        header = ("data set", "whose", "budget", "remaining", "renewed")
+        header = ("data set", "whose", "budget", "left", "renewed")
         table(header, [_standing_row(standing) for standing in standings])
+        for line in dict.fromkeys(meaning(standing.budget) for standing in standings):
+            typer.echo(line)
     else:
         typer.echo("No data set has a budget in this ledger.")
     if charges:

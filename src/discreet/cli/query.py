@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.arguments import unit_fraction
 from discreet.cli.account import examples
 from discreet.cli.number import below, number
 from discreet.cli.options import Json
+from discreet.cli.prices import meaning
 from discreet.cli.show import as_json, facts
 from discreet.errors import InvalidArgument
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["query"]
 
-_CONFIDENCE = 0.95
+CONFIDENCE = 0.95
 
 query = typer.Typer(
     name="query",
@@ -120,24 +123,32 @@ def run(
     reuse: Annotated[
         bool, typer.Option("--reuse/--no-reuse", help="Read the answer again if the question was paid for before.")
     ] = True,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the cost, and spend nothing.")] = False,
+    confidence: Annotated[
+        float, typer.Option("--confidence", parser=number, metavar="LEVEL", help="Of the intervals that are shown.")
+    ] = CONFIDENCE,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show the cost, and spend nothing; exit code 1 if the budget does not suffice."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Answer a question privately, and pay for it from the budget.
 
     The cost is shown first. What was paid is written to the ledger before any row is read, and stays paid.
     """
+    unit_fraction("--confidence", confidence)
     text = _text(sql)
     budget = _budget(budget_epsilon, budget_delta, budget_rho, budget_mu)
     price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "cost": _cost(epsilon, rho, mu)}
     limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": _bounds(bounds)}
     with _opened(source, unit=unit, budget=budget, ledger=ledger, analyst=analyst, name=name, spends=not dry_run) as it:
         with _in_options():
-            planned = it.explain(text, **price, **limits)
-        before = it.remaining
+            planned = it.explain(text, **price, **limits, reuse=reuse)
         if not json:
-            facts(_price(it, planned, before))
+            facts(_price(it, planned))
         if dry_run:
+            if planned.refusal is not None:
+                raise planned.refusal
             if json:
                 as_json({"command": "query run", "dry_run": True, **_explained(it, planned)})
             else:
@@ -147,13 +158,15 @@ def run(
             typer.echo("")
         answer = it.sql(text, **price, **limits, reuse=reuse)
         if json:
-            as_json({"command": "query run", "dry_run": False, **_answered(it, answer)})
+            as_json({"command": "query run", "dry_run": False, **_answered(it, answer, confidence)})
             return
-        typer.echo(repr(answer))
+        typer.echo(answer.show(confidence))
         for rule in answer.report:
             typer.echo(f"- {rule}")
         typer.echo("")
-        facts([("left", f"{it.budget.unit} {below(it.remaining, 6)} of {it.budget}")])
+        facts([("left", _left(it))])
+        if not answer.repeated and answer.target is not None:
+            typer.echo(meaning(it.budget))
 
 
 def explain(
@@ -177,27 +190,32 @@ def explain(
     bounds: Bounds = None,
     json: Json = False,
 ) -> None:
-    """How a question would be answered: plan, cost, noise, expected error.
+    """How a question would be answered: plan, cost, noise, expected error, and whether enough is left to pay for it.
 
-    Spends nothing, reads no row, and writes nothing, not even a new ledger.
+    Spends nothing, reads no row, and writes nothing, not even a new ledger. Data needs no budget to be explained.
     """
     text = _text(sql)
     budget = _budget(budget_epsilon, budget_delta, budget_rho, budget_mu)
-    with _opened(source, unit=unit, budget=budget, ledger=ledger, analyst=analyst, name=name, spends=False) as it:
-        with _in_options():
-            planned = it.explain(
-                text,
-                epsilon=epsilon,
-                delta=delta,
-                cost=_cost(epsilon, rho, mu),
-                max_groups=max_groups,
-                max_rows=max_rows,
-                bounds=_bounds(bounds),
-            )
-        if json:
-            as_json({"command": "query explain", **_explained(it, planned), "text": str(planned)})
-        else:
-            typer.echo(str(planned))
+    price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "cost": _cost(epsilon, rho, mu)}
+    limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": _bounds(bounds)}
+    opening: dict[str, Any] = {"unit": unit, "ledger": ledger, "analyst": analyst, "name": name, "spends": False}
+    try:
+        with _opened(source, budget=budget, **opening) as it, _in_options():
+            planned = it.explain(text, **price, **limits)
+            found = _explained(it, planned)
+    except typer.BadParameter as error:
+        if error.param_hint != _HINTS["budget"]:
+            raise
+        opening["ledger"] = ":memory:"
+        with _opened(source, budget=_assumed(), **opening) as it, _in_options():
+            planned = replace(it.explain(text, **price, **limits), refusal=None)
+            found = {**_explained(it, planned), "remaining": None, "budget": None}
+    if json:
+        as_json({"command": "query explain", **found, "text": str(planned)})
+        return
+    typer.echo(str(planned))
+    if found["budget"] is None:
+        typer.echo(f"The data has no budget yet; where its delta matters, {_assumed().delta:g} was assumed.")
 
 
 @contextmanager
@@ -218,7 +236,12 @@ def _opened(
         books: Any = ledger
         if not spends:
             books = _looking(source, unit=unit, ledger=ledger, name=name)
-        curator = Curator.open(source, unit=unit, budget=budget, ledger=books, analyst=analyst, name=name)
+        try:
+            curator = Curator.open(source, unit=unit, budget=budget, ledger=books, analyst=analyst, name=name)
+        except BaseException:
+            if not spends and not isinstance(books, str):
+                books.close()
+            raise
     with curator:
         yield curator
 
@@ -303,16 +326,29 @@ def _bounds(given: list[str] | None) -> dict[str, tuple[float, float]] | tuple[f
     return named
 
 
-def _price(curator: Curator, planned: Explanation, before: float) -> list[tuple[str, str]]:
-    again = ", or nothing if it was answered before"
-    return [
-        ("costs", f"{planned.target}{again}"),
-        ("left before", f"{curator.budget.unit} {below(before, 6)} of {curator.budget}"),
-    ]
+def _assumed() -> Budget:
+    from discreet.accounting import Budget
+
+    return Budget(epsilon=1.0, delta=1e-6)
+
+
+def _price(curator: Curator, planned: Explanation) -> list[tuple[str, str]]:
+    costs = str(planned.target)
+    if planned.target is None:
+        costs = "nothing: no row of people is read"
+    elif planned.answered:
+        costs = f"nothing, since it was answered before ({costs} with --no-reuse)"
+    return [("costs", costs), ("left before", _left(curator))]
+
+
+def _left(curator: Curator) -> str:
+    return f"{curator.budget.unit} {below(curator.remaining, 6)} of {curator.budget}"
 
 
 def _target(planned: Explanation | Answer) -> dict[str, float]:
     target = planned.target
+    if target is None:
+        return {}
     stated = {"epsilon": target.epsilon, "delta": target.delta, "rho": target.rho, "mu": target.mu}
     return {name: value for name, value in stated.items() if value is not None}
 
@@ -322,7 +358,9 @@ def _explained(curator: Curator, planned: Explanation) -> dict[str, Any]:
         "dataset": curator.policy.name,
         "target": _target(planned),
         "cost": planned.cost.to_dict(),
-        "errors": planned.errors(_CONFIDENCE),
+        "answered": planned.answered,
+        "fits": planned.refusal is None,
+        "errors": planned.errors(CONFIDENCE),
         "report": list(planned.report),
         "remaining": curator.remaining,
         "unit": curator.budget.unit,
@@ -330,13 +368,13 @@ def _explained(curator: Curator, planned: Explanation) -> dict[str, Any]:
     }
 
 
-def _answered(curator: Curator, answer: Answer) -> dict[str, Any]:
-    table = answer.intervals(_CONFIDENCE)
+def _answered(curator: Curator, answer: Answer, confidence: float) -> dict[str, Any]:
+    table = answer.intervals(confidence)
     return {
         "dataset": curator.policy.name,
         "columns": answer.columns,
         "rows": [{name: _plain(value) for name, value in row.items()} for row in table.to_pylist()],
-        "confidence": _CONFIDENCE,
+        "confidence": confidence,
         "target": _target(answer),
         "cost": answer.cost.to_dict(),
         "repeated": answer.repeated,

@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from discreet.accounting import Budget, Cost
 from discreet.accounting.balance import Balance
-from discreet.errors import InvalidArgument, LedgerCorrupt, LedgerError
+from discreet.errors import BudgetExceeded, InvalidArgument, LedgerCorrupt, LedgerError
 from discreet.ledger import schema
 from discreet.ledger.books import Books
 from discreet.ledger.chain import FIRST, Chain, Head, canonical, digest
@@ -304,10 +304,20 @@ class Ledger:
 
     def admits(self, dataset: str, cost: Cost, *, analyst: str = "local") -> bool:
         """Whether `reserve` would grant this cost now, to this analyst; charges nothing."""
+        return self.refusal(dataset, cost, analyst=analyst) is None
+
+    def refusal(self, dataset: str, cost: Cost, *, analyst: str = "local") -> BudgetExceeded | None:
+        """The error with which `reserve` would refuse this cost now, or None if it would grant it; charges nothing."""
         dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
         with self._store.reading() as connection:
-            accounts = self._books.known_accounts(connection, dataset, analyst, at=self._time(connection))
-        return all(account.balance.admits(cost) for account in accounts)
+            at = self._time(connection)
+            accounts = self._books.known_accounts(connection, dataset, analyst, at=at)
+        for account in accounts:
+            try:
+                account.charged(cost, at=at)
+            except BudgetExceeded as error:
+                return error
+        return None
 
     def standings(self, dataset: str, *, analyst: str | None = None) -> tuple[Standing, ...]:
         """What is left of each budget: of those that apply to an analyst, or of all that the data set has."""

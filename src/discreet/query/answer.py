@@ -34,8 +34,8 @@ class Answer:
     """The answer to one question.
 
     `cost` is what it cost, `report` says what was clamped, sampled, dropped and suppressed (by rule: how often is a
-    secret), `target` is what was asked for, `repeated` says whether it was read from the ledger at no cost, `entry` is
-    its number in the ledger.
+    secret), `target` is the price that was asked for (None if no row of people was read), `repeated` says whether it
+    was read from the ledger at no cost, `entry` is its number in the ledger.
     """
 
     question: Question
@@ -43,7 +43,7 @@ class Answer:
     report: tuple[str, ...]
     repeated: bool
     entry: int | None
-    target: Target
+    target: Target | None
     _measured: tuple[Measured, ...]
     _public: Mapping[str, pa.Table]
     _table: pa.Table
@@ -126,8 +126,9 @@ class Answer:
             rows.append(cells)
         return names, rows
 
-    def __repr__(self) -> str:
-        table = self.intervals(0.95)
+    def show(self, confidence: float = 0.95) -> str:
+        """The first rows as text, with the intervals at this confidence in brackets, and the price."""
+        table = self.intervals(confidence)
         names, rows = self._rows(table)
         widths = [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(names)]
         lines = ["  ".join(name.ljust(width) for name, width in zip(names, widths, strict=True)).rstrip()]
@@ -137,13 +138,18 @@ class Answer:
         ]
         if len(self) > _SHOWN:
             lines.append(f"… {len(self) - _SHOWN} more rows")
-        lines.append(self._foot(table))
+        lines.append(self._foot(table, confidence))
         return "\n".join(lines)
 
-    def _foot(self, table: pa.Table) -> str:
+    def __repr__(self) -> str:
+        return self.show()
+
+    def _foot(self, table: pa.Table, confidence: float) -> str:
         paid = "nothing, it was answered before" if self.repeated else str(self.target)
-        intervals = "95 % intervals of the noise in brackets · " if table.num_columns > len(self.columns) else ""
-        return f"{intervals}paid: {paid}"
+        if self.target is None:
+            paid = "nothing, no row of people was read"
+        level = f"{100 * confidence:.10g} % intervals of the noise in brackets · "
+        return f"{level if table.num_columns > len(self.columns) else ''}paid: {paid}"
 
     def _repr_html_(self) -> str:
         shown = self.intervals(0.95)
@@ -152,7 +158,7 @@ class Answer:
         body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
         more = f"<p>… {len(self) - _SHOWN} more rows</p>" if len(self) > _SHOWN else ""
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"{table}{more}<p>{html.escape(self._foot(shown))}</p>"
+        return f"{table}{more}<p>{html.escape(self._foot(shown, 0.95))}</p>"
 
 
 @lru_cache(maxsize=1)

@@ -108,7 +108,12 @@ class Curator:
             catalog = policy.resolve(engine)
             stated = policy.budget if budget is None else budget
             books = ledger if isinstance(ledger, Ledger) else _ledger(ledger, policy, source, stated)
-            _establish(books, policy, stated)
+            try:
+                _establish(books, policy, stated)
+            except BaseException:
+                if books is not ledger:
+                    books.close()
+                raise
         except BaseException:
             engine.close()
             raise
@@ -134,10 +139,13 @@ class Curator:
         Say what it may cost: `epsilon` (with `delta`, by default a hundredth of the budget's), or `cost`. The other
         arguments override what the policy and the defaults say about contributions; see "How contribution bounding
         works". A question that was asked before in the same words, at the same price, is read from the ledger at no
-        cost, unless `reuse` is False.
+        cost, unless `reuse` is False. A question that reads public tables alone is free and needs no price.
         """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
         question, target, options, plans = self._planned(text, epsilon, delta, cost, call)
+        if target is None or not plans:
+            self._check_files()
+            return self._answer(question, None, (), (), repeated=False, entry=None)
         total = _sum(plans)
         fingerprint = self._fingerprint(question, target, options)
         if reuse:
@@ -176,12 +184,30 @@ class Curator:
         max_rows: int | None = None,
         bounds: Any = None,
         bounding: str | None = None,
+        reuse: bool = True,
     ) -> Explanation:
-        """How a question would be answered, at what cost and with what error: spends nothing and touches no rows."""
+        """How a question would be answered, at what cost and with what error: spends nothing and touches no rows.
+
+        It also says whether the question was answered before, and whether enough is left to pay for it.
+        """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
-        question, target, _, plans = self._planned(text, epsilon, delta, cost, call)
+        question, target, options, plans = self._planned(text, epsilon, delta, cost, call)
+        total = _sum(plans)
+        answered, refusal = False, None
+        if target is not None and plans:
+            fingerprint = self._fingerprint(question, target, options)
+            stored = self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst) if reuse else None
+            answered = stored is not None
+            denied = None if answered else self.ledger.refusal(self.policy.name, total, analyst=self.analyst)
+            refusal = None if denied is None else self._refusal(denied, question, target, options)
         return Explanation(
-            question=question, target=target, plans=plans, cost=_sum(plans), tree=render(text, self._catalog)
+            question=question,
+            target=target if plans else None,
+            plans=plans,
+            cost=total,
+            tree=render(text, self._catalog),
+            answered=answered,
+            refusal=refusal,
         )
 
     # ---------------------------------------------------------------- other releases on the same budget
@@ -252,7 +278,7 @@ class Curator:
 
     def _planned(
         self, text: str, epsilon: float | None, delta: float | None, cost: Cost | None, call: dict[str, Any]
-    ) -> tuple[Question, Target, Options, tuple[Private, ...]]:
+    ) -> tuple[Question, Target | None, Options, tuple[Private, ...]]:
         self._check_open()
         if not isinstance(text, str):
             raise InvalidArgument("text", text, "pass a question in SQL, as text")
@@ -261,18 +287,19 @@ class Curator:
         for name, check in (("epsilon", positive), ("delta", nonnegative)):
             if name in written:  # also where the call says something else, and wins
                 check(name, written[name])
-        target = target_of(
+        price = (
             written.pop("epsilon", None) if epsilon is None and cost is None else epsilon,
             written.pop("delta", None) if delta is None else delta,
             cost,
-            self._opened_with,
         )
+        free = not question.blocks and price[0] is None and cost is None
+        target = None if free else target_of(*price, self._opened_with)
         stated = {name: value for name, value in call.items() if value is not None}
         written.pop("epsilon", None)
         written.pop("delta", None)
         options = Options.of({**self._defaults(question), **written, **stated})
         _check_bounds(question, options)
-        return question, target, options, _plans(question, target, options)
+        return question, target, options, () if target is None else _plans(question, target, options)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -309,7 +336,7 @@ class Curator:
     def _answer(
         self,
         question: Question,
-        target: Target,
+        target: Target | None,
         plans: tuple[Private, ...],
         measured: Any,
         *,

@@ -11,6 +11,7 @@ from discreet.query.report import in_words, report_of
 
 if TYPE_CHECKING:
     from discreet.accounting import Cost
+    from discreet.errors import BudgetExceeded
     from discreet.query.moments import Moment
     from discreet.query.plan import Question
     from discreet.query.private import Private
@@ -23,14 +24,18 @@ __all__ = ["Explanation"]
 class Explanation:
     """Plan, bounds, cost, noise and expected error of a question; `print` it. Nothing was spent and no row was read.
 
-    `tree` shows the operators, each with what one unit can change through it.
+    `tree` shows the operators, each with what one unit can change through it. `target` is the price that was asked for
+    (None if no row of people would be read). `answered`: the stored answer would be read again, at no cost. `refusal`
+    is the error with which the question would be refused because too little is left, else None.
     """
 
     question: Question
-    target: Target
+    target: Target | None
     plans: tuple[Private, ...]
     cost: Cost
     tree: str = ""
+    answered: bool = False
+    refusal: BudgetExceeded | None = None
 
     @property
     def report(self) -> tuple[str, ...]:
@@ -49,7 +54,13 @@ class Explanation:
         return errors
 
     def __str__(self) -> str:
-        lines = [f"target  {self.target}", f"cost    {self.cost}", ""]
+        target = "nothing: no row of people is read" if self.target is None else str(self.target)
+        lines = [f"target  {target}", f"cost    {self.cost}"]
+        if self.answered:
+            lines.append("budget  it was answered before: the stored answer is read again, at no cost")
+        if self.refusal is not None:
+            lines.append(f"budget  {self.refusal}")
+        lines.append("")
         if self.tree:
             lines += ["plan", *(f"  {line}" for line in self.tree.splitlines()), ""]
         for number, plan in enumerate(self.plans):

@@ -202,7 +202,8 @@ def placed(where: str, error: InvalidArgument) -> PolicyError:
     joint = "" if where.endswith(" ") else "."
     place = where if "," in error.argument else f"{where}{joint}{error.argument}"
     advice = f"{error.advice[:1].upper()}{error.advice[1:]}"
-    return PolicyError(place, f"{error.value!r:.80} is not allowed", advice if advice.endswith(".") else f"{advice}.")
+    what = "it is missing" if error.value is None else f"{error.value!r:.80} is not allowed"
+    return PolicyError(place, what, advice if advice.endswith(".") else f"{advice}.")
 
 
 def _is_list(value: Any) -> bool:

@@ -51,7 +51,7 @@ def _of_plan(plan: Private) -> list[str]:
     if plan.block.keys and not plan.public:
         lines.append("Groups with few units are not shown; which ones is decided with noise.")
     elif plan.block.keys:
-        lines.append("Rows whose group is not among the public keys are left out; empty groups are shown.")
+        lines.append("Groups in which nobody is are shown, too.")
     return lines
 
 

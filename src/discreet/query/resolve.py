@@ -138,7 +138,9 @@ def _column(
     else:
         return Column(column, kind, bounds=bounds, keys=keys)
     raise PolicyError(
-        f"{where}.{problem.argument}", f"{problem.value!r} is not allowed", f"{problem.advice}.".capitalize()
+        f"{where}.{problem.argument}",
+        f"{problem.value!r} is not allowed",
+        f"{problem.advice[:1].upper()}{problem.advice[1:]}.",
     )
 
 

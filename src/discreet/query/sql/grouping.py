@@ -258,9 +258,9 @@ class Grouping:
             label = source.written(node)
             values = public_values(inside)
             if values is not None:
-                one = "one public value" if len(values) == 1 else f"{len(values)} public values"
+                one = "one public value is" if len(values) == 1 else f"{len(values)} public values are"
                 other = "other values are" if None in values else "other values, and NULL, are"
-                notes.append(f"{label} has {one}; rows with {other} not counted")
+                notes.append(f"of {label}, {one} shown; rows with {other} not counted")
             keys.append(Key(f"k{i}", inside.type.name, label, values, inside.of_unit))
         columns = [] if relation.unit is None else [(relation.unit.sql, "u")]
         columns += [(inside.sql, f"k{i}") for i, (inside, _, _) in enumerate(self.keys.values())]

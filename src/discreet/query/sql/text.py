@@ -69,7 +69,7 @@ def closest(name: str, known: Iterable[str]) -> str:
     if not names:
         return "there is none to choose from."
     listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"there is: {listed}."
+    return f"there {'are' if len(names) > 1 else 'is only'}: {listed}."
 
 
 def quoted(name: str) -> str:
