@@ -1,21 +1,57 @@
-"""Models learned from records about people: scikit-learn's protocol, exact noise, a cost and a report for every fit."""
+"""Models learned from records about people: scikit-learn's protocol, exact noise, a cost and a report for every fit.
 
+Estimators are loaded on first use and need scikit-learn, `pip install 'discreet[learning]'`; the rest does not.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from discreet.errors import MissingExtra
 from discreet.learning.goal import Goal
 from discreet.learning.losses import GaussianHinge, Huber, Logistic, Loss, Poisson, SmoothedHinge, Softmax
 from discreet.learning.problem import Facts, Problem
 from discreet.learning.report import Release, Report
+
+if TYPE_CHECKING:
+    from discreet.learning.logistic import LogisticRegression
+    from discreet.learning.poisson import PoissonRegressor
+    from discreet.learning.svc import LinearSVC
 
 __all__ = [
     "Facts",
     "GaussianHinge",
     "Goal",
     "Huber",
+    "LinearSVC",
     "Logistic",
+    "LogisticRegression",
     "Loss",
     "Poisson",
+    "PoissonRegressor",
     "Problem",
     "Release",
     "Report",
     "SmoothedHinge",
     "Softmax",
 ]
+
+_HOMES = {
+    "LinearSVC": "svc",
+    "LogisticRegression": "logistic",
+    "PoissonRegressor": "poisson",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'discreet.learning' has no attribute {name!r}")
+    try:
+        value: object = getattr(import_module(f"discreet.learning.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").split(".")[0] != "sklearn":
+            raise
+        raise MissingExtra("scikit-learn", "learning") from None
+    globals()[name] = value
+    return value

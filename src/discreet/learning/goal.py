@@ -20,6 +20,7 @@ class Goal:
     """The most that a fit may reveal about one record: (epsilon, delta), or mu for Gaussian privacy of any delta.
 
     delta = 0 asks for pure epsilon. Either `epsilon` or `mu` is set; `adjacency` says what one record's presence means.
+    `ratio` is set by `after`: what Gaussian releases may still reveal beside what was spent already.
 
     >>> round(Goal(epsilon=1.0, delta=1e-6).gaussian, 6)
     0.236704
@@ -31,6 +32,7 @@ class Goal:
     delta: float = 0.0
     mu: float | None = None
     adjacency: str = "add-remove"
+    ratio: float | None = None
 
     def __post_init__(self) -> None:
         one_of("adjacency", self.adjacency, ADJACENCIES)
@@ -115,12 +117,57 @@ class Goal:
 
         Gaussian releases of ratios mu_1, mu_2, ... cost what one of sqrt(mu_1^2 + mu_2^2 + ...) does.
         """
+        if self.ratio is not None:
+            return self.ratio
         if self.mu is not None:
             return self.mu
         if self.is_pure:
             raise InvalidArgument("delta", self.delta, "Gaussian noise needs delta > 0; pass delta, such as 1e-6")
         assert self.epsilon is not None
         return 1 / _multiplier(self.epsilon, self.delta)
+
+    def share(self, part: float) -> Goal:
+        """A goal for something that is bought on the way: this share of epsilon and delta, or of mu squared."""
+        return self.carve(part)[0]
+
+    def after(self, spent: Cost) -> Goal:
+        """What may be spent beside `spent`, which is known beforehand: less epsilon and delta, or less mu.
+
+        What Gaussian releases may reveal is found by composing them with `spent`, so that nothing is wasted.
+        """
+        if self.mu is not None:
+            left = self.mu**2 - 2 * spent.zcdp()
+            if not left > 0:
+                raise self._too_much(spent)
+            return Goal(mu=math.sqrt(left) * (1 - 1e-12), adjacency=self.adjacency)
+        assert self.epsilon is not None
+        delta = self.delta / 2 if spent.epsilon(0.0) == math.inf else 0.0
+        epsilon = math.nextafter(self.epsilon - spent.epsilon(delta), 0)
+        if not epsilon > 0:
+            raise self._too_much(spent)
+        ratio = None
+        if not self.is_pure:
+            known = spent.gdp()
+            if known < self.gaussian:  # Gaussian privacy composes exactly
+                ratio = math.sqrt(self.gaussian**2 - known**2) * (1 - 1e-12)
+            else:
+                ratio = 1 / self._beside(spent)
+        return Goal(epsilon=epsilon, delta=self.delta - delta, adjacency=self.adjacency, ratio=ratio)
+
+    def _beside(self, spent: Cost) -> float:
+        """The smallest noise multiplier of a Gaussian release that, with what was spent, meets the goal."""
+        assert self.epsilon is not None
+        alone = 1 / self.gaussian
+        return calibrate(
+            lambda s: spent + Cost.gaussian(s, adjacency=self.adjacency),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            low=alone,
+            high=100 * alone,
+        )
+
+    def _too_much(self, spent: Cost) -> InvalidArgument:
+        return InvalidArgument("epsilon", self.epsilon or self.mu, f"nothing is left of it after {spent!r}; pass more")
 
     def carve(self, share: float) -> tuple[Goal, Goal]:
         """A share of the goal, and the rest; releases that meet each of them meet this one together."""

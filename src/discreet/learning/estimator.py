@@ -1,0 +1,94 @@
+"""What all estimators share: a goal, an account that pays before every release, and a report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import BaseEstimator
+
+from discreet.errors import InvalidArgument
+from discreet.learning.account import Account
+from discreet.learning.goal import Goal
+from discreet.learning.report import Report
+
+if TYPE_CHECKING:
+    from discreet.accounting.cost import Cost
+    from discreet.learning.account import Charge
+    from discreet.noise import Generator
+
+__all__ = ["PrivateEstimator"]
+
+
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """An estimator of scikit-learn's protocol whose fit costs `cost_` and explains itself in `report_`.
+
+    Subclasses have the parameters `epsilon`, `delta`, `cost`, `budget`, `adjacency`, `verbose` and `random_state`.
+    """
+
+    epsilon: float
+    delta: float
+    cost: Any
+    budget: Any
+    adjacency: str
+    verbose: bool
+    random_state: Any
+
+    cost_: Cost
+    noise_: dict[str, float]
+    solver_: str
+    report_: Report
+
+    def _goal(self) -> Goal:
+        """What may be spent; refuses a seed, with which noise would be no protection."""
+        if self.random_state is not None and not ("pytest" in sys.modules and "PYTEST_VERSION" in os.environ):
+            raise InvalidArgument(
+                "random_state", self.random_state, "noise that can be repeated protects nobody; leave it out"
+            )
+        return Goal.of(
+            epsilon=self.epsilon, delta=self.delta, cost=self.cost, budget=self.budget, adjacency=self.adjacency
+        )
+
+    def _account(self, charge: Charge | None) -> Account:
+        if charge is not None and not callable(charge):
+            raise InvalidArgument("charge", charge, "pass a function such as curator.charge")
+        return Account(charge, generator=self._generator())
+
+    def _generator(self) -> Generator | None:
+        """The operating system's, unless a test asks for noise that repeats; `_goal` has refused a seed elsewhere."""
+        if self.random_state is None:
+            return None
+        from sklearn.utils import check_random_state
+
+        from discreet.noise.testing import SeededGenerator
+
+        return SeededGenerator(int(check_random_state(self.random_state).randint(2**31)))
+
+    def _finish(
+        self,
+        goal: Goal,
+        account: Account,
+        *,
+        solver: str,
+        noise: dict[str, float],
+        public: tuple[str, ...] = (),
+        assumptions: tuple[str, ...] = (),
+        choices: tuple[str, ...] = (),
+    ) -> None:
+        """Set `cost_`, `noise_`, `solver_` and `report_`."""
+        delta = goal.delta if goal.mu is None else 1e-6
+        self.cost_ = account.cost
+        self.noise_ = noise
+        self.solver_ = solver
+        self.report_ = Report(
+            model=type(self).__name__,
+            solver=solver,
+            cost=self.cost_,
+            epsilon=self.cost_.epsilon(delta),
+            delta=delta,
+            releases=tuple(account.releases),
+            public=public,
+            assumptions=assumptions,
+            choices=choices,
+        )

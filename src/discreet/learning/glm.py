@@ -1,0 +1,171 @@
+"""What the estimators of generalised linear models share: scaling, purchases and a solver."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.arguments import count, nonnegative, one_of, positive
+from discreet.errors import InvalidArgument
+from discreet.learning.choosing import SOLVERS, chosen_solver
+from discreet.learning.convex.solver import Solver
+from discreet.learning.estimator import PrivateEstimator
+from discreet.learning.goal import Goal
+from discreet.learning.problem import Facts, Problem
+from discreet.learning.purchases import buy_bounds, buy_records, buy_row_norm
+from discreet.learning.scaling import Scaling, checked_bounds
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from discreet.learning.account import Account
+    from discreet.learning.convex.solver import Plan
+    from discreet.learning.losses import Loss
+
+    Reals = NDArray[np.float64]
+
+__all__ = ["Prepared", "PrivateLinearModel", "Solved"]
+
+_RECORDS, _BOUNDS, _NORM = 0.02, 0.2, 0.05
+"""Shares of the goal for the number of records, all bounds, and the row norm, where these are bought."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Rows within public bounds, and what is left to spend on learning from them."""
+
+    rows: Reals
+    radius: float
+    scaling: Scaling
+    goal: Goal
+    records: int | None
+    public: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """The weights for every target, by which solver, and why by it."""
+
+    weights: list[Reals]
+    solver: str
+    plan: Plan
+    why: tuple[str, ...]
+
+
+class PrivateLinearModel(PrivateEstimator):
+    """Parameters that all linear models have; see `LogisticRegression` for their meaning."""
+
+    bounds: Any
+    row_norm: Any
+    n_records: Any
+    alpha: Any
+    fit_intercept: bool
+    solver: Any
+
+    def _check_public(self) -> Goal:
+        """Refuse, before any data is read, what can be refused."""
+        goal = self._goal()
+        if self.bounds is None and self.row_norm is None:
+            raise InvalidArgument(
+                "bounds, row_norm",
+                None,
+                "one record must have a limited influence. State what is known without looking at the data: "
+                "bounds=[(low, high), ...] for the columns (or one pair for all), or row_norm=... for the l2 norm of a "
+                "row. Or buy them: bounds='private' spends 20 % of epsilon on them",
+            )
+        if isinstance(self.bounds, str):
+            one_of("bounds", self.bounds, ["private"])
+        if isinstance(self.row_norm, str):
+            one_of("row_norm", self.row_norm, ["private"])
+        elif self.row_norm is not None:
+            positive("row_norm", self.row_norm)
+        if isinstance(self.n_records, str):
+            one_of("n_records", self.n_records, ["private"])
+        elif self.n_records is not None:
+            count("n_records", self.n_records, least=1)
+        if isinstance(self.alpha, str):
+            one_of("alpha", self.alpha, ["auto"])
+        else:
+            nonnegative("alpha", self.alpha)
+        if not isinstance(self.solver, Solver):
+            one_of("solver", self.solver, SOLVERS)
+        return goal
+
+    def _prepared(self, goal: Goal, table: Reals, account: Account) -> Prepared:
+        """Scale the rows by public or bought bounds; everything that is bought is paid for first."""
+        features, public = table.shape[1], [f"{table.shape[1]} columns"]
+        records, constant = None, 1.0 if self.fit_intercept else 0.0
+        if self.adjacency == "replace-one":
+            records = len(table)
+            public.append("the number of records, which stays the same when one is replaced")
+        elif isinstance(self.n_records, str):
+            records = buy_records(goal.share(_RECORDS), table, account)
+        elif self.n_records is not None:
+            records = count("n_records", self.n_records, least=1)
+            public.append("the number of records, as stated")
+        if self.bounds is None:
+            norm = positive("row_norm", self.row_norm)
+            scaling = Scaling.none(features, constant=constant * norm / 2)
+            public.append(f"the bound {norm:g} on the norm of a row; longer rows are shortened")
+        else:
+            if isinstance(self.bounds, str):
+                ends = buy_bounds(goal.share(_BOUNDS), table, account)
+            else:
+                ends = checked_bounds(self.bounds, features)
+                public.append("the bounds of the columns; values beyond are clamped")
+            scaling = Scaling.within(ends, constant=constant)
+            if isinstance(self.row_norm, str) or (self.row_norm is None and features > 4):
+                norm = buy_row_norm(goal.share(_NORM), scaling.norms(table), account, most=scaling.worst_norm)
+            elif self.row_norm is None:
+                norm = scaling.worst_norm
+            else:
+                norm = positive("row_norm", self.row_norm)
+                public.append(f"the bound {norm:g} on the norm of a scaled row; longer rows are shortened")
+        left = goal.after(account.cost) if account.releases else goal
+        rows = scaling.rows(table, norm)
+        return Prepared(rows, scaling.radius(norm), scaling, left, records, tuple(public))
+
+    def _facts(self, loss: Loss, prepared: Prepared) -> Facts:
+        return Facts(
+            loss=loss,
+            features=prepared.rows.shape[1],
+            row_norm=prepared.radius,
+            records=prepared.records,
+            alpha=0.0 if isinstance(self.alpha, str) else float(self.alpha),
+            adjacency=self.adjacency,
+        )
+
+    def _solve(self, loss: Loss, prepared: Prepared, targets: list[NDArray[Any]], account: Account) -> Solved:
+        """The weights for every target column, which share the goal that is left."""
+        goal = prepared.goal if len(targets) == 1 else _shared(prepared.goal, len(targets))
+        automatic = isinstance(self.alpha, str)
+        solver, facts, why = chosen_solver(self.solver, self._facts(loss, prepared), goal, automatic_alpha=automatic)
+        plan = solver.plan(facts, goal)
+        weights = []
+        for column in targets:
+            problem = Problem.of(facts, prepared.rows, column)
+            account.pay(*plan.releases)
+            weights.append(plan.run(problem, verbose=bool(self.verbose), generator=account.generator).weights)
+        return Solved(weights, solver.name, plan, why)
+
+    def _report(self, solved: Solved, prepared: Prepared, account: Account, stated: tuple[str, ...]) -> None:
+        """Set `cost_`, `noise_`, `solver_` and `report_`; `stated` are facts that the user gave."""
+        self._finish(
+            self._goal(),
+            account,
+            solver=solved.solver,
+            noise=solved.plan.noise,
+            public=(*prepared.public, *stated),
+            assumptions=solved.plan.assumptions,
+            choices=(*solved.why, *solved.plan.choices),
+        )
+
+
+def _shared(goal: Goal, parts: int) -> Goal:
+    """A goal that as many releases as there are parts may meet, and together they meet this one."""
+    if goal.is_pure:
+        assert goal.epsilon is not None
+        return Goal(epsilon=math.nextafter(goal.epsilon / parts, 0), adjacency=goal.adjacency)
+    return Goal(mu=goal.gaussian / math.sqrt(parts) * (1 - 1e-12), adjacency=goal.adjacency)

@@ -1,0 +1,111 @@
+"""What an estimator may buy instead of being told: the number of records, bounds of columns and norms, the classes.
+
+Each purchase takes a goal of its own and gives a value with the release that paid for it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.errors import InvalidArgument
+from discreet.learning.report import Release
+from discreet.mechanisms import DiscreteLaplace, Quantiles, RoundedGaussian, StableHistogram
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from discreet.accounting.cost import Cost
+    from discreet.learning.account import Account
+    from discreet.learning.goal import Goal
+
+    Reals = NDArray[np.float64]
+
+__all__ = ["buy_bounds", "buy_classes", "buy_records", "buy_row_norm"]
+
+_FINEST = 2.0**-30
+"""Values are told apart down to this size when bounds are bought, and up to 2^60."""
+_LARGEST = 63.0  # asinh(2^60 / 2^-30) and a little more
+_GRAIN = 0.125
+"""Bounds that are bought are known to a factor of e^(1/8): a finer choice would have to tell more places apart."""
+
+
+def buy_records(goal: Goal, table: Reals, account: Account) -> int:
+    """The number of records, with noise; at least 1."""
+    mechanism: DiscreteLaplace | RoundedGaussian
+    if goal.epsilon is not None and goal.is_pure:
+        mechanism = DiscreteLaplace(epsilon=goal.epsilon, adjacency=goal.adjacency)
+    else:
+        mechanism = RoundedGaussian(noise_multiplier=1 / goal.gaussian, adjacency=goal.adjacency)
+    account.pay(Release("the number of records", mechanism.cost, "a count changes by one"))
+    return max(1, mechanism.release(len(table), generator=account.generator))
+
+
+def buy_bounds(goal: Goal, table: Reals, account: Account) -> tuple[Reals, Reals]:
+    """For every column, bounds that hold about 99 % of it: two quantiles on a scale that is logarithmic away from 0."""
+    features = table.shape[1]
+    mechanism = _quantiles(goal, (0.005, 0.995), features)
+    account.pay(
+        Release(
+            f"bounds of {features} columns",
+            features * mechanism.cost,
+            "two quantiles a column, by the exponential mechanism",
+        )
+    )
+    squeezed = np.arcsinh(table / _FINEST)
+    ends = np.array(
+        [[float(q) for q in mechanism.release(squeezed[:, j], generator=account.generator)] for j in range(features)]
+    )
+    ends += [-_GRAIN, _GRAIN]
+    low, high = np.sinh(ends[:, 0]) * _FINEST, np.sinh(ends[:, 1]) * _FINEST
+    flat = ~(low < high)
+    centre = (low + high) / 2
+    width = np.maximum(np.abs(centre), 1.0) * 1e-3
+    return np.where(flat, centre - width, low), np.where(flat, centre + width, high)
+
+
+def buy_row_norm(goal: Goal, norms: Reals, account: Account, *, most: float = math.inf) -> float:
+    """A norm that about 95 % of the rows do not exceed."""
+    mechanism = _quantiles(goal, (0.95,), 1)
+    account.pay(Release("the bound on the norm of a row", mechanism.cost, "a quantile, by the exponential mechanism"))
+    squeezed = float(mechanism.release(np.arcsinh(norms / _FINEST), generator=account.generator)[0])
+    return min(most, max(math.sinh(squeezed + _GRAIN) * _FINEST, 1e-6))
+
+
+def buy_classes(goal: Goal, labels: NDArray[Any], account: Account) -> list[Any]:
+    """The labels that are common enough to be shown."""
+    if goal.is_pure or goal.epsilon is None:
+        raise InvalidArgument(
+            "classes", "private", "a list of classes can only be bought with epsilon and delta > 0; state classes=[...]"
+        )
+    mechanism = StableHistogram(epsilon=goal.epsilon, delta=goal.delta, adjacency=goal.adjacency)
+    account.pay(Release("the list of classes", mechanism.cost, "noisy counts of labels above a threshold"))
+    values, counts = np.unique(labels, return_counts=True)
+    shown, _ = mechanism.release((np.arange(len(values)), counts), generator=account.generator)
+    return list(values[np.sort(shown)])
+
+
+def _quantiles(goal: Goal, levels: tuple[float, ...], times: int) -> Quantiles:
+    """The mechanism for quantiles of squeezed columns whose cost, so many times, meets the goal."""
+
+    def at(epsilon: float) -> Quantiles:
+        return Quantiles(
+            -_LARGEST, _LARGEST, levels=levels, epsilon=epsilon, granularity=_GRAIN, adjacency=goal.adjacency
+        )
+
+    def total(epsilon: float) -> Cost:
+        return times * at(epsilon).cost
+
+    if goal.epsilon is not None and (times == 1 or goal.is_pure):
+        return at(math.nextafter(goal.epsilon / times, 0))
+    low, high = 1e-6, 100.0
+    if not total(low).gdp() <= goal.gaussian:
+        raise InvalidArgument(
+            "bounds", "private", "the share for it is too small; state the bounds, or pass more epsilon"
+        )
+    while high / low > 1.01:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if total(middle).gdp() <= goal.gaussian else (low, middle)
+    return at(low)

@@ -1,0 +1,114 @@
+"""From the user's columns to rows of bounded norm and back: public numbers only.
+
+A column with bounds is clamped to them and mapped to [-1, 1]; one of bounds (0, 1), an indicator say, stays as it is,
+so that rows of indicators stay short. A constant column carries the intercept.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.arguments import real
+from discreet.errors import InvalidArgument
+from discreet.learning.rows import RowLattice
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Reals = NDArray[np.float64]
+
+__all__ = ["Scaling", "checked_bounds", "one_bound"]
+
+
+def one_bound(name: str, bounds: Any) -> tuple[float, float]:
+    """One pair (low, high), low < high."""
+    try:
+        low, high = bounds
+    except (TypeError, ValueError):
+        raise InvalidArgument(name, bounds, "pass a pair (low, high)") from None
+    pair = real(name, low), real(name, high)
+    if not pair[0] < pair[1] or not math.isfinite(pair[1] - pair[0]):
+        raise InvalidArgument(name, bounds, "pass a pair (low, high) with low < high")
+    return pair
+
+
+def checked_bounds(bounds: Any, features: int) -> tuple[Reals, Reals]:
+    """The lower and upper bounds of every column: from one pair for all, or one pair for each."""
+    table = np.asarray(bounds, dtype=object)
+    if table.shape == (2,):
+        pairs = [one_bound("bounds", bounds)] * features
+    elif table.shape == (features, 2):
+        pairs = [one_bound("bounds", pair) for pair in bounds]
+    else:
+        raise InvalidArgument(
+            "bounds",
+            f"of shape {table.shape}",
+            f"pass one pair (low, high) for all {features} columns, one for each of them, or 'private' to buy them",
+        )
+    return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """x becomes (clamp(x, low, high) - centre) / half, followed by `constant` if there is an intercept."""
+
+    low: Reals
+    high: Reals
+    centre: Reals
+    half: Reals
+    constant: float
+
+    @classmethod
+    def within(cls, bounds: tuple[Reals, Reals], *, constant: float) -> Scaling:
+        """For columns with bounds."""
+        low, high = bounds
+        indicator = (low == 0) & (high == 1)
+        centre = np.where(indicator, 0.0, low + (high - low) / 2)
+        half = np.where(indicator, 1.0, (high - low) / 2)
+        return cls(low, high, centre, half, constant)
+
+    @classmethod
+    def none(cls, features: int, *, constant: float) -> Scaling:
+        """For rows whose norm alone is bounded."""
+        wide = np.full(features, np.inf)
+        return cls(-wide, wide, np.zeros(features), np.ones(features), constant)
+
+    @property
+    def worst_norm(self) -> float:
+        """The largest l2 norm that a scaled row within the bounds can have, the constant left out."""
+        corners = np.maximum(
+            np.abs((self.low - self.centre) / self.half), np.abs((self.high - self.centre) / self.half)
+        )
+        return float(np.sqrt(np.sum(corners**2)))
+
+    def _scaled(self, table: Reals) -> Reals:
+        return np.asarray((np.clip(table, self.low, self.high) - self.centre) / self.half)
+
+    def rows(self, table: Reals, row_norm: float) -> Reals:
+        """Scaled rows, shortened to `row_norm`, with the constant appended; each a function of its own row alone."""
+        short = RowLattice(row_norm).place(self._scaled(table)).values()
+        return np.column_stack([short, np.full(len(short), self.constant)]) if self.constant else short
+
+    def norms(self, table: Reals) -> Reals:
+        """The l2 norms of the scaled rows, the constant left out, added column by column. Not private."""
+        squares = np.zeros(len(table))
+        for column in self._scaled(table).T:
+            squares += np.square(np.clip(column, -1e150, 1e150))
+        return np.sqrt(squares)
+
+    def radius(self, row_norm: float) -> float:
+        """The bound on the norm of `rows`, the constant included."""
+        return math.nextafter(math.hypot(row_norm, self.constant), math.inf)
+
+    def unscaled(self, weights: Reals) -> tuple[Reals, Reals | float]:
+        """Coefficients and intercept for the user's own columns; one column of weights for each output."""
+        inner = weights[:-1] if self.constant else weights
+        half = self.half if weights.ndim == 1 else self.half[:, None]
+        coefficients = inner / half
+        shift = self.centre @ coefficients
+        intercept = self.constant * weights[-1] - shift if self.constant else -shift
+        return coefficients, intercept

@@ -1,0 +1,37 @@
+"""scikit-learn's own checks of the protocol, with every exemption and its reason."""
+
+import functools
+
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from discreet.learning import LinearSVC, LogisticRegression, PoissonRegressor
+
+PUBLIC = {"epsilon": 100.0, "delta": 1e-3, "bounds": (-20, 20), "row_norm": 3.0, "n_records": 100}
+ESTIMATORS = [
+    LogisticRegression(**PUBLIC, classes="private"),
+    LinearSVC(**PUBLIC, classes="private"),
+    PoissonRegressor(**PUBLIC, most=20),
+]
+
+
+def exemptions(estimator):
+    """Checks that privacy does not permit, with the reason."""
+    if isinstance(estimator, PoissonRegressor):
+        return {"check_regressors_train": "noise leaves too little of 200 records with 10 columns, even at epsilon 100"}
+    return {}
+
+
+def checks():
+    for estimator in ESTIMATORS:
+        exempt = exemptions(estimator)
+        for one, check in estimator_checks_generator(estimator):
+            name = (check.func if isinstance(check, functools.partial) else check).__name__
+            marks = [pytest.mark.xfail(reason=exempt[name], strict=False)] if name in exempt else []
+            yield pytest.param(one, check, marks=marks, id=f"{type(one).__name__}-{name}")
+
+
+@pytest.mark.parametrize(("estimator", "check"), list(checks()))
+@pytest.mark.filterwarnings("ignore")  # the checks warn about their own deprecations
+def test_the_protocol_of_scikit_learn(estimator, check):
+    check(estimator)
