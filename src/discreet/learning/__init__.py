@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import MissingExtra
 from discreet.learning.goal import Goal
-from discreet.learning.losses import GaussianHinge, Huber, Logistic, Loss, Poisson, SmoothedHinge, Softmax
+from discreet.learning.losses import GaussianHinge, Huber, Logistic, Loss, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.learning.problem import Facts, Problem
 from discreet.learning.report import Release, Report
 
@@ -35,6 +35,7 @@ __all__ = [
     "Report",
     "SmoothedHinge",
     "Softmax",
+    "Squared",
 ]
 
 _HOMES = {

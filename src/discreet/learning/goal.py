@@ -185,6 +185,20 @@ class Goal:
         )
         return Goal(epsilon=epsilon, delta=delta, adjacency=self.adjacency), rest
 
+    def divided(self, *shares: float) -> tuple[Goal, ...]:
+        """One goal for each of several releases, by shares that add up to 1 or less; together they meet this one.
+
+        Pure goals divide epsilon, all others mu^2, which is exact for Gaussian releases: they need no delta each.
+        """
+        parts = [unit_fraction("shares", share) if share != 1 else 1.0 for share in shares]
+        if math.fsum(parts) > 1 + 1e-12:
+            raise InvalidArgument("shares", shares, "they must not add up to more than 1")
+        less = 1 - 1e-12  # what rounding could add
+        if self.is_pure:
+            assert self.epsilon is not None
+            return tuple(Goal(epsilon=self.epsilon * part * less, adjacency=self.adjacency) for part in parts)
+        return tuple(Goal(mu=self.gaussian * math.sqrt(part) * less, adjacency=self.adjacency) for part in parts)
+
     def met_by(self, cost: Cost) -> bool:
         """Whether the certified reading of `cost` is within the goal."""
         if self.mu is not None:

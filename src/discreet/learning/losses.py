@@ -29,7 +29,26 @@ if TYPE_CHECKING:
 
     Reals = NDArray[np.float64]
 
-__all__ = ["GaussianHinge", "Huber", "Logistic", "Loss", "Poisson", "SmoothedHinge", "Softmax", "probabilities"]
+__all__ = [
+    "Expansion",
+    "GaussianHinge",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Poisson",
+    "SmoothedHinge",
+    "Softmax",
+    "Squared",
+    "probabilities",
+]
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """A loss to second order at margin zero: value + s m + (curvature / 2) m^2 with |s| <= slope for all targets."""
+
+    slope: float
+    curvature: float
 
 
 class Loss(ABC):
@@ -67,6 +86,12 @@ class Loss(ABC):
     @abstractmethod
     def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
         """The targets, clamped row by row to what the constants above are proved for."""
+
+    def expansion(self) -> Expansion:
+        """The loss to second order at margin zero, where its curvature there is the same for all targets."""
+        raise InvalidArgument(
+            "loss", self.name, "it has no quadratic expansion at zero that fits all targets; use another solver"
+        )
 
 
 def _exponentials(margins: Reals) -> tuple[Reals, Reals, Reals]:
@@ -117,6 +142,10 @@ class Logistic(Loss):
     def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(np.where(np.asarray(targets) > 0, 1.0, 0.0))
 
+    def expansion(self) -> Expansion:
+        """log 2 + (1/2 - y) m + m^2 / 8."""
+        return Expansion(slope=0.5, curvature=0.25)
+
 
 @dataclass(frozen=True)
 class Softmax(Loss):
@@ -160,6 +189,46 @@ class Softmax(Loss):
     def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
         classes: NDArray[Any] = np.clip(np.asarray(targets), 0, self.outputs - 1).astype(np.intp)
         return classes
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    """(m - y)^2 / 2 for targets clamped to [-most, most]: its slope has no bound, as some solvers need."""
+
+    most: float
+    name: ClassVar[str] = "squared"
+
+    def __post_init__(self) -> None:
+        positive("most", self.most)
+
+    @property
+    def lipschitz(self) -> float:
+        raise InvalidArgument(
+            "loss",
+            self,
+            "the squared loss has no bounded slope; use SufficientStatistics or FunctionalMechanism, or the loss Huber",
+        )
+
+    @property
+    def smoothness(self) -> float:
+        return 1.0
+
+    def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        return np.asarray((margins - targets) ** 2 / 2)
+
+    def slopes(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        return np.asarray(margins - targets)
+
+    def curvatures(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        del targets
+        return np.ones_like(margins)
+
+    def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
+        return np.clip(np.asarray(targets, dtype=np.float64), -self.most, self.most)
+
+    def expansion(self) -> Expansion:
+        """y^2 / 2 - y m + m^2 / 2: itself."""
+        return Expansion(slope=float(self.most), curvature=1.0)
 
 
 @dataclass(frozen=True)
@@ -313,3 +382,9 @@ class Poisson(Loss):
 
     def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
         return np.clip(np.asarray(targets, dtype=np.float64), 0.0, self.most)
+
+    def expansion(self) -> Expansion:
+        """1 + (1 - y) m + m^2 / 2, where the straight line begins above zero."""
+        if self.ceiling <= 0:
+            return super().expansion()
+        return Expansion(slope=max(1.0, float(self.most) - 1.0), curvature=1.0)
