@@ -90,7 +90,7 @@ def test_with_little_noise_squares_are_solved_exactly():
     rng = np.random.default_rng(7)
     table, truth = rng.uniform(-0.5, 0.5, (3000, 3)), np.array([0.3, -0.2, 0.1])
     facts = Facts(loss=Squared(1.0), features=3, row_norm=1.0)
-    plan = FunctionalMechanism().plan(facts, Goal(mu=1000.0))
+    plan = FunctionalMechanism().plan(facts, Goal(mu=300.0))
     weights = plan.run(Problem.of(facts, table, table @ truth)).weights
     assert np.abs(weights - truth).max() < 1e-3
 

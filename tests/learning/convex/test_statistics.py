@@ -47,7 +47,7 @@ def test_it_finds_planted_weights(goal):
 def test_with_little_noise_it_is_least_squares():
     table, targets, _ = planted(2000, 3)
     facts = Facts(loss=Squared(1.0), features=3, row_norm=1.0)
-    plan = SufficientStatistics().plan(facts, Goal(mu=1000.0))
+    plan = SufficientStatistics().plan(facts, Goal(mu=300.0))
     weights = plan.run(Problem.of(facts, table, targets)).weights
     assert np.abs(weights - np.linalg.lstsq(table, targets)[0]).max() < 1e-3
 
@@ -57,7 +57,7 @@ def test_alpha_is_the_ridge_penalty_and_leaves_the_intercept_alone():
     table = np.column_stack([table, np.ones(2000)])
     targets = targets + 0.5
     facts = Facts(loss=Squared(2.0), features=4, row_norm=1.5, alpha=100.0)
-    plan = SufficientStatistics(intercept=True).plan(facts, Goal(mu=1000.0))
+    plan = SufficientStatistics(intercept=True).plan(facts, Goal(mu=300.0))
     weights = plan.run(Problem.of(facts, table, targets)).weights
     penalty = np.diag([100.0, 100.0, 100.0, 0.0])
     assert np.abs(weights - np.linalg.solve(table.T @ table + penalty, table.T @ targets)).max() < 5e-3
@@ -147,7 +147,7 @@ def test_a_plan_refuses_a_problem_of_other_facts():
 
 def test_targets_beyond_their_bound_count_as_the_bound():
     facts = Facts(loss=Squared(1.0), features=1, row_norm=1.0)
-    plan = SufficientStatistics().plan(facts, Goal(mu=1000.0))
+    plan = SufficientStatistics().plan(facts, Goal(mu=300.0))
     assert isinstance(plan, StatisticsPlan)
     weights = plan.run(Problem.of(facts, np.ones((100, 1)), np.full(100, 1e9))).weights
     assert weights[0] == pytest.approx(1.0, abs=1e-3)
