@@ -432,8 +432,7 @@ def test_one_cycle_is_one_sampled_turn() -> None:
         (Cost.gaussian(1.0), {"scheme": "without_replacement"}, "replace-one"),
         (Cost.gaussian(1.0, adjacency=REPLACE), {}, "wrong"),
         (Cost.gaussian(1.0), {"adjacency": "swap"}, "choose one of"),
-        (Cost.concentrated(0.5, adjacency=REPLACE), {"scheme": "without_replacement"}, "dominating pair"),
-        (Cost.concentrated(0.5), {"adjacency": REPLACE}, "dominating pair"),
+        (Cost.renyi({2.0: 0.5}), {"adjacency": REPLACE}, "covers smaller groups only"),
         (Cost.gaussian(1.0), {"scheme": "balls_in_bins", "adjacency": REPLACE}, "add-remove"),
     ],
 )

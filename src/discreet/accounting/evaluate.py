@@ -162,15 +162,16 @@ def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float |
         _check_order(lower, upper.upper)
         return Reading(min(lower, upper.upper), upper.upper, upper.method, upper.reason, is_tight=False)
     reading = _numeric(uppers, method, epsilon, delta)
+    is_sharp = reading.lower > 0 and (reading.method == "exact" or reading.width < 1e-4)
     if not all(leaf.is_tight() for leaf, _ in parts):
         lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
         _check_order(lower, reading.upper)
         reading = replace(reading, lower=min(lower, reading.upper), is_tight=False)
     if method == "auto" and (reading.upper > 2 * reading.lower or not reading.is_tight):
-        own = any(type(leaf).rdp is not Leaf.rdp for leaf, _ in parts)
+        own = any(type(leaf).rdp is not Leaf.rdp and leaf.curve_adds for leaf, _ in parts)
         for other in ("renyi", "concentrated"):
-            if other == "renyi" and reading.method == "exact" and not own and (reading.lower > 0 or reading.upper == 0):
-                continue  # the divergences of the very pair that was read exactly
+            if other == "renyi" and not own and (is_sharp or (reading.method == "exact" and reading.upper == 0)):
+                continue  # the divergences of the very pair that was read
             found = _guarantee_only(parts, other, epsilon, delta)
             _check_order(reading.lower, found.upper)
             if found.upper < reading.upper:

@@ -51,6 +51,8 @@ class Leaf(ABC):
             Leaf.registry[cls.kind] = cls
 
     can_be_sampled: ClassVar[bool] = True
+    curve_adds: ClassVar[bool] = True
+    """Whether an `rdp` of its own may know more than the pair does; False where it is computed from the pair."""
     of_one_run: ClassVar[bool] = False
     """Whether it is the last state of a run in which a record has its place: sampling would move the places."""
 

@@ -13,16 +13,28 @@ from discreet.accounting.leaves.leaf import Leaf, check_fields, leaf_from_fields
 from discreet.accounting.leaves.noise import Gaussian
 from discreet.accounting.leaves.of_sample import OfSample
 from discreet.accounting.leaves.together import Together
+from discreet.accounting.pair import Direction
 from discreet.accounting.pairs.balls import epoch_above, epoch_below
 from discreet.accounting.pairs.corners import corners_of
 from discreet.accounting.pairs.dots import table_through
 from discreet.accounting.pairs.gaussian import GaussianPair
 from discreet.accounting.pairs.mirrored import profile_of, without_replacement
 from discreet.accounting.pairs.two_sided import TwoSidedGaussianPair
+from discreet.accounting.profile_moments import moments_of
+from discreet.accounting.sampled_moments import (
+    MOST_ORDER,
+    between,
+    log_epoch_moments,
+    log_replaced_moment,
+    whole_exponents,
+)
 from discreet.errors import InvalidArgument, StorageError
 
 if TYPE_CHECKING:
-    from discreet.accounting.pair import Pair
+    from collections.abc import Callable
+
+    from discreet.accounting.pair import Pair, Reals
+    from discreet.accounting.profile_moments import ProfileMoments
 
 __all__ = ["BallsInBins", "Replaced", "WithoutReplacement"]
 
@@ -34,12 +46,9 @@ class WithoutReplacement(OfSample):
     kind: ClassVar[str] = "without_replacement"
     scheme: ClassVar[str] = "without_replacement"
     can_be_sampled: ClassVar[bool] = False
+    curve_adds: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _has_pair(self.base)
-
-    def pair(self) -> Pair:
+    def pair(self) -> Pair | None:
         return _without_replacement(self.base, self.rate)
 
     def is_tight(self) -> bool:
@@ -50,6 +59,10 @@ class WithoutReplacement(OfSample):
         """A mechanism for which the replaced record matters and its absence looks like its replacement."""
         base = self.base.witness()
         return None if base is None else base.sampled(self.rate)
+
+    def rdp(self, order: float) -> float:
+        """That of the pair, or by expansion; never above the base's, as a divergence of mixtures is quasi-convex."""
+        return _best_rdp(self, order, self.base, self.base)
 
     def pure_epsilon(self) -> float:
         return _grown(self.base.pure_epsilon(), self.rate) * (1 + 1e-15)
@@ -62,10 +75,43 @@ class WithoutReplacement(OfSample):
 
 
 @lru_cache(maxsize=64)
-def _without_replacement(base: Leaf, rate: float) -> Pair:
+def _without_replacement(base: Leaf, rate: float) -> Pair | None:
     pair = base.pair()
-    assert pair is not None
-    return without_replacement(pair, rate)
+    return None if pair is None else without_replacement(pair, rate)
+
+
+def _best_rdp(leaf: WithoutReplacement | Replaced, order: float, one: Leaf, two: Leaf) -> float:
+    """The smallest of three bounds: `two` itself, the profile of the leaf's pair, and an expansion in the rate.
+
+    `one` bounds a sample with the record against one without it, `two` a sample with a replaced record.
+    """
+
+    def known(other: float) -> float:
+        plain = two.rdp(other)
+        if other > MOST_ORDER or not plain < math.inf:
+            return plain
+        first, second = (whole_exponents(side, math.ceil(other)) for side in (one, two))
+        return min(plain, between(other, lambda whole: log_replaced_moment(whole, leaf.rate, first, second)))
+
+    moments = _moments(leaf)
+    if moments is None:
+        return known(order)
+    found = min(two.rdp(order), _of_moments(moments, order, known, known))
+    return found if moments.is_bounded else min(found, known(order))
+
+
+def _of_moments(
+    moments: ProfileMoments, order: float, forward: Callable[[float], float], backward: Callable[[float], float]
+) -> float:
+    """The larger of both directions, each with what is known of it besides."""
+    found = moments.rdp(order, Direction.FORWARD, forward)
+    return found if moments.is_symmetric else max(found, moments.rdp(order, Direction.BACKWARD, backward))
+
+
+@lru_cache(maxsize=64)
+def _moments(leaf: Leaf) -> ProfileMoments | None:
+    pair = leaf.pair()
+    return None if pair is None else moments_of(pair)
 
 
 @dataclass(frozen=True)
@@ -84,18 +130,18 @@ class Replaced(OfSample):
     kind: ClassVar[str] = "replaced"
     scheme: ClassVar[str] = "poisson"
     can_be_sampled: ClassVar[bool] = False
+    curve_adds: ClassVar[bool] = False
     twice: Leaf
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _has_pair(self.base)
-        _has_pair(self.twice)
-
-    def pair(self) -> Pair:
+    def pair(self) -> Pair | None:
         return _replaced(self.base, self.twice, self.rate)
 
     def is_tight(self) -> bool:
         return _is_noise(self.base)
+
+    def rdp(self, order: float) -> float:
+        """That of the pair, or by expansion; never above that of `twice`."""
+        return _best_rdp(self, order, self.base, self.twice)
 
     def witness(self) -> Pair | None:
         """The Gaussian pair is attained. Otherwise the new record may be one that changes nothing."""
@@ -132,10 +178,10 @@ class Replaced(OfSample):
 
 
 @lru_cache(maxsize=64)
-def _replaced(base: Leaf, twice: Leaf, rate: float) -> Pair:
+def _replaced(base: Leaf, twice: Leaf, rate: float) -> Pair | None:
     one, two = base.pair(), twice.pair()
-    assert one is not None
-    assert two is not None
+    if one is None or two is None:
+        return None
     if _is_noise(base):
         assert isinstance(one, GaussianPair)
         return TwoSidedGaussianPair(1 / one.mu, rate)
@@ -175,11 +221,10 @@ class BallsInBins(OfSample):
 
     kind: ClassVar[str] = "balls_in_bins"
     scheme: ClassVar[str] = "balls_in_bins"
-    can_be_sampled: ClassVar[bool] = False
+    curve_adds: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _has_pair(self.base)
         batches = round(1 / self.rate)
         if abs(self.rate * batches - 1) > 1e-9 or batches > _MOST_BATCHES:
             raise InvalidArgument(
@@ -191,14 +236,33 @@ class BallsInBins(OfSample):
     def batches(self) -> int:
         return round(1 / self.rate)
 
-    def pair(self) -> Pair:
+    def pair(self) -> Pair | None:
         return _epoch(self.base, self.batches, up=True)
 
     def is_tight(self) -> bool:
         return False
 
     def witness(self) -> Pair | None:
-        return None if self.base.witness() is None else _epoch(self.base, self.batches, up=False)
+        return _epoch(self.base, self.batches, up=False)
+
+    def rdp(self, order: float) -> float:
+        """That of the pair, or from moments of a mean of ratios; never above the base's, by quasi-convexity."""
+        plain = self.base.rdp(order)
+        moments = _moments(self)
+        if moments is not None:
+            plain = min(plain, _of_moments(moments, order, self._forward, self._backward))
+            if moments.is_bounded:
+                return plain
+        return min(plain, max(self._forward(order), self._backward(order)))
+
+    def _forward(self, order: float) -> float:
+        plain = self.base.rdp(order)
+        if order > _MOST_ORDER or not plain < math.inf:
+            return plain
+        return min(plain, between(order, lambda whole: float(_epoch_moments(self.base, self.batches)[whole])))
+
+    def _backward(self, order: float) -> float:
+        return self.base.rdp(math.nextafter(1 + (order - 1) / self.batches, math.inf))
 
     def pure_epsilon(self) -> float:
         """The mean of ratios within [e^-eps, e^eps], T - 1 of them of others, is no further from 1."""
@@ -212,20 +276,18 @@ class BallsInBins(OfSample):
 
 
 _MOST_BATCHES = 1_000_000
+_MOST_ORDER = 128
+"""Moments of an epoch are computed together, in time that grows with the square of this."""
 
 
 @lru_cache(maxsize=32)
-def _epoch(base: Leaf, batches: int, *, up: bool) -> Pair:
+def _epoch(base: Leaf, batches: int, *, up: bool) -> Pair | None:
     pair = base.pair() if up else base.witness()
-    assert pair is not None
+    if pair is None:
+        return None
     return epoch_above(pair, batches) if up else epoch_below(pair, batches)
 
 
-def _has_pair(leaf: Leaf) -> None:
-    if leaf.pair() is None:
-        raise InvalidArgument(
-            "cost",
-            leaf.describe(),
-            "this scheme needs a dominating pair, and the cost is known only by a Rényi curve; describe the mechanism "
-            "itself (for example Cost.gaussian) instead of its guarantee",
-        )
+@lru_cache(maxsize=32)
+def _epoch_moments(base: Leaf, batches: int) -> Reals:
+    return log_epoch_moments(batches, whole_exponents(base, _MOST_ORDER))

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.accounting.discretise import tails_of
-from discreet.accounting.exact import SingleLoss
 from discreet.accounting.pair import Direction, Pair, Tails
 from discreet.accounting.pairs.atoms import AtomsPair
 from discreet.accounting.pairs.corners import corners_of
 from discreet.accounting.pairs.dots import table_through
 from discreet.accounting.pairs.tails import TailsPair
+from discreet.accounting.profile_moments import profile_upper
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Reals
@@ -50,12 +50,7 @@ def _table(base: Pair, rate: float) -> AtomsPair:
 
 def profile_of(base: Pair, epsilon: float) -> float:
     """Upper bound of the larger of both orders' divergences, infinite losses included."""
-    found = 0.0
-    for direction in base.directions():
-        lost = base.infinite(direction) + (base.p_cut if direction is Direction.FORWARD else base.q_cut)
-        low = SingleLoss(base, direction).bounds(max(0.0, epsilon - base.blur))[1]
-        found = max(found, min(1.0, low + lost + (base.blur if epsilon < base.blur else 0.0)))
-    return found
+    return max(profile_upper(base, epsilon, direction) for direction in base.directions())
 
 
 @dataclass(frozen=True, eq=False)
