@@ -22,6 +22,7 @@ from discreet.noise import (
     rounded_laplace,
     staircase,
 )
+from discreet.noise.gaussian import RoundedLayers
 from discreet.noise.law import Digit, Geometric, TwoSidedGeometric
 from discreet.noise.normal_law import DiscreteNormal
 from discreet.noise.table import LAST, Table
@@ -57,11 +58,23 @@ def look_up(request: pytest.FixtureRequest) -> kernel.Kernel:
     return compiled
 
 
+@pytest.fixture(params=[pytest.param(False, id="interpreted"), COMPILED])
+def layered(request: pytest.FixtureRequest) -> kernel.LayerKernel:
+    """The kernel of large Gaussians as Python reads it, and as numba compiles it."""
+    if not request.param:
+        return kernel.layered
+    assert kernel.load()
+    compiled = kernel.loaded_layers()
+    assert compiled is not None
+    return compiled
+
+
 @pytest.fixture(autouse=True)
 def no_kernel_afterwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a test loads is forgotten after it."""
     kernel.load.cache_clear()
     monkeypatch.setattr(kernel, "_kernel", None)
+    monkeypatch.setattr(kernel, "_layers", None)
     yield
     kernel.load.cache_clear()
 
@@ -107,9 +120,39 @@ def test_every_sampler_is_the_same_with_the_kernel(
     sampler: Any, scale: float, look_up: kernel.Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "_kernel", None)
+    monkeypatch.setattr(kernel, "_layers", None)
     plain = sampler(scale, 20_000, generator=SeededGenerator(6))
     monkeypatch.setattr(kernel, "_kernel", look_up)
     assert sampler(scale, 20_000, generator=SeededGenerator(6)).tolist() == plain.tolist()
+
+
+@pytest.mark.parametrize("scale", [1500, 10**6 + 1 / 3, 10**12])
+def test_large_rounded_gaussians_are_the_same_with_their_kernel(
+    scale: float, layered: kernel.LayerKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel, "_layers", None)
+    plain = rounded_gaussian(scale, 20_000, generator=SeededGenerator(7))
+    monkeypatch.setattr(kernel, "_layers", layered)
+    assert rounded_gaussian(scale, 20_000, generator=SeededGenerator(7)).tolist() == plain.tolist()
+
+
+@pytest.mark.parametrize("scale", [1500, 10**9])
+def test_words_that_their_kernel_cannot_decide_are_decided_as_without_it(
+    scale: float, layered: kernel.LayerKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampler = RoundedLayers(Fraction(scale))
+    threshold = sampler.table.sorted[40] << 1 | 1
+    places = [0, 1 << 10, 1 << 40, 2**63, 2**64 - 1]
+    chances = [0, 1 << 11, 2**48, 2**54, 2**60, 2**64 - 1]
+    cases = [(word, place, c) for word in (threshold, 3 << 60, 2**64 - 2) for place in places for c in chances]
+    more = SeededGenerator(8).words(60).tolist()
+    for words in cases:
+        plain, ours = ChosenWords([*words, *more]), ChosenWords([*words, *more])
+        monkeypatch.setattr(kernel, "_layers", None)
+        expected = sampler.many(1, plain).tolist()
+        monkeypatch.setattr(kernel, "_layers", layered)
+        assert sampler.many(1, ours).tolist() == expected
+        assert ours.taken == plain.taken
 
 
 def test_the_staircase_is_the_same_with_the_kernel(look_up: kernel.Kernel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ SAMPLERS: list[tuple[Any, Callable[[float], Below], float]] = [
     (rounded_laplace, below_rounded_laplace, 1e12),
     (geometric, below_geometric, 1e12),
     (discrete_gaussian, below_discrete_gaussian, 1e9),
-    (rounded_gaussian, below_rounded_gaussian, 1e9),
+    (rounded_gaussian, below_rounded_gaussian, 1e12),
 ]
 IDS = [sampler.__name__ for sampler, _, _ in SAMPLERS]
 SCALES = [0.5, 1, 3.3, 40, 1000, 1024, 1025, 4e3, 1e6, 3e7, 1e9, 1e12]

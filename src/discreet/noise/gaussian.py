@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, overload
 
 import numpy as np
 
+from discreet.noise import kernel
 from discreet.noise.certified import exp_minus
 from discreet.noise.normal_law import DiscreteNormal, RoundedNormal
 from discreet.noise.sampler import SIGNS, Sampler, Signed, drawn, kept, signed
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["discrete_gaussian", "rounded_gaussian"]
 
 LARGEST_SCALE: Final = 10**9
+LARGEST_ROUNDED: Final = 10**12
 TABLE_SCALE: Final = 1024  # up to here one table of 9.1 * scale thresholds holds all words
 LAYER_SCALE: Final = 256
 
@@ -57,7 +59,7 @@ def rounded_gaussian(
         P(X = k) = Φ((k + 1/2) / scale) - Φ((k - 1/2) / scale).
 
     Added to a whole number it is the continuous Gaussian mechanism followed by rounding, so it costs exactly what that
-    one costs. Arguments as for `discrete_gaussian`.
+    one costs. Arguments as for `discrete_gaussian`, scales up to 10^12.
     """
     return drawn(_rounded_gaussian(scale), size, generator)
 
@@ -196,6 +198,27 @@ class RoundedLayers(Layers):
 
     zero_has_a_sign = True
 
+    def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
+        compiled = kernel.loaded_layers()
+        if compiled is None:
+            return super().many(n, generator)
+        found, doubtful = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        words, place, chance = generator.words(3 * n).reshape(3, -1)
+        guide, thresholds = self.table.guide, self.table.thresholds
+        doubts = compiled(words, place, chance, guide, thresholds, self.shift, self.decay_over, found, doubtful)
+        if not doubts:
+            return found
+        # one in 300: decided as ever, and drawn again if rejected; the generator is asked in the same order
+        left = doubtful[:doubts]
+        words, place, chance = words[left], place[left], chance[left]
+        layers = self.table.draws(words, generator)
+        kept = self._kept(layers, place, chance, generator)
+        found[left] = signed((layers << self.shift) + self.rests(place), words)
+        again = left[~kept]
+        if again.size:
+            found[again] = super().many(again.size, generator)
+        return found
+
     def place(self, word: int, bits: int) -> tuple[int, int, int]:
         return word, word + 1, bits
 
@@ -219,5 +242,5 @@ _discrete_gaussian = kept(
 )
 _rounded_gaussian = kept(
     lambda scale: Signed(Table(RoundedNormal(scale))) if scale <= TABLE_SCALE else RoundedLayers(scale),
-    most=LARGEST_SCALE,
+    most=LARGEST_ROUNDED,
 )

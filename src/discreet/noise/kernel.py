@@ -1,4 +1,4 @@
-"""The compiled way to look words up: the same draws from the same words, for large arrays if numba is installed."""
+"""The compiled way to draw: the same draws from the same words, for large arrays if numba is installed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MANY", "Kernel", "load", "loaded", "look_up"]
+__all__ = ["MANY", "Kernel", "LayerKernel", "layered", "load", "loaded", "loaded_layers", "look_up"]
 
 MANY: Final = 1 << 20  # draws in one call from which on importing numba pays
 
 _kernel: Kernel | None = None
+_layers: LayerKernel | None = None
+
+_UNIT = 2.0**-53
 
 
 class Kernel(Protocol):
@@ -25,6 +28,23 @@ class Kernel(Protocol):
         words: NDArray[np.uint64],
         guide: NDArray[np.int32],
         thresholds: NDArray[np.uint64],
+        drawn: NDArray[np.int64],
+        doubtful: NDArray[np.int64],
+    ) -> int: ...
+
+
+class LayerKernel(Protocol):
+    """`layered`, compiled or not."""
+
+    def __call__(
+        self,
+        words: NDArray[np.uint64],
+        places: NDArray[np.uint64],
+        chances: NDArray[np.uint64],
+        guide: NDArray[np.int32],
+        thresholds: NDArray[np.uint64],
+        shift: int,
+        decay: float,
         drawn: NDArray[np.int64],
         doubtful: NDArray[np.int64],
     ) -> int: ...
@@ -59,22 +79,74 @@ def look_up(
     return found
 
 
+def layered(
+    words: NDArray[np.uint64],
+    places: NDArray[np.uint64],
+    chances: NDArray[np.uint64],
+    guide: NDArray[np.int32],
+    thresholds: NDArray[np.uint64],
+    shift: int,
+    decay: float,
+    drawn: NDArray[np.int64],
+    doubtful: NDArray[np.int64],
+) -> int:
+    """Write the rounded Gaussian of each layer word, place and chance that is surely kept; the places of the others.
+
+    `shift` and `decay` are those of `RoundedLayers`, `decay` rounded up. Returns how many are in doubt.
+    """
+    found = 0
+    spare, up = np.uint64(63 - shift), np.int64(shift)
+    for i in range(words.size):
+        word = words[i]
+        k = np.int64(guide[np.int64(word >> np.uint64(48))])
+        if k < 0:
+            u = word >> np.uint64(1)
+            low, high = 0, thresholds.size  # the number of thresholds <= u, by bisection
+            while low < high:
+                middle = (low + high) // 2
+                if thresholds[middle] <= u:
+                    low = middle + 1
+                else:
+                    high = middle
+            k = np.int64(low)
+            if low > 0 and thresholds[low - 1] == u:
+                doubtful[found] = i
+                found += 1
+                continue
+        place = places[i]
+        most = (np.float64(np.int64(place >> np.uint64(11))) + 1.0) * _UNIT
+        chance = np.float64(np.int64(chances[i] >> np.uint64(11))) * _UNIT
+        if chance < most * (2.0 * np.float64(k) + most) * decay:
+            doubtful[found] = i
+            found += 1
+            continue
+        value = (k << up) + ((np.int64(place >> spare) + np.int64(1)) >> np.int64(1))
+        sign = -np.int64(word & np.uint64(1))
+        drawn[i] = (value ^ sign) - sign
+    return found
+
+
 @cache
 def load() -> bool:
-    """Compile the kernel if numba is there; the next large lookups use it."""
-    global _kernel  # noqa: PLW0603 - one kernel in a process
+    """Compile the kernels if numba is there; the next large lookups use them."""
+    global _kernel, _layers  # noqa: PLW0603 - one of each in a process
     try:
         from numba import njit
     except ImportError:
         return False
     try:
-        compiled = njit(cache=True, nogil=True)(look_up)
+        compiled = [njit(cache=True, nogil=True)(function) for function in (look_up, layered)]
     except RuntimeError:  # no folder in which compiled code could be kept for the next process
-        compiled = njit(nogil=True)(look_up)
-    _kernel = cast("Kernel", compiled)
+        compiled = [njit(nogil=True)(function) for function in (look_up, layered)]
+    _kernel, _layers = cast("Kernel", compiled[0]), cast("LayerKernel", compiled[1])
     return True
 
 
 def loaded() -> Kernel | None:
     """The compiled kernel, if it was loaded."""
     return _kernel
+
+
+def loaded_layers() -> LayerKernel | None:
+    """The compiled kernel of large Gaussians, if it was loaded."""
+    return _layers
