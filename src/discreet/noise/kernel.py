@@ -36,7 +36,7 @@ class Kernel(Protocol):
 class LayerKernel(Protocol):
     """`layered`, compiled or not."""
 
-    def __call__(
+    def __call__(  # noqa: PLR0917 - compiled functions are called by position
         self,
         words: NDArray[np.uint64],
         places: NDArray[np.uint64],
@@ -79,7 +79,7 @@ def look_up(
     return found
 
 
-def layered(
+def layered(  # noqa: PLR0917
     words: NDArray[np.uint64],
     places: NDArray[np.uint64],
     chances: NDArray[np.uint64],
@@ -129,7 +129,7 @@ def layered(
 @cache
 def load() -> bool:
     """Compile the kernels if numba is there; the next large lookups use them."""
-    global _kernel, _layers  # noqa: PLW0603 - one of each in a process
+    global _kernel, _layers
     try:
         from numba import njit
     except ImportError:
