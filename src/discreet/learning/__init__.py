@@ -17,6 +17,7 @@ from discreet.learning.report import Release, Report
 if TYPE_CHECKING:
     from discreet.learning.logistic import LogisticRegression
     from discreet.learning.poisson import PoissonRegressor
+    from discreet.learning.search import PrivateSearchCV
     from discreet.learning.svc import LinearSVC
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Loss",
     "Poisson",
     "PoissonRegressor",
+    "PrivateSearchCV",
     "Problem",
     "Release",
     "Report",
@@ -42,6 +44,7 @@ _HOMES = {
     "LinearSVC": "svc",
     "LogisticRegression": "logistic",
     "PoissonRegressor": "poisson",
+    "PrivateSearchCV": "search",
 }
 
 

@@ -1,0 +1,227 @@
+"""Choosing a model privately: the best of a random number of fits, and what that costs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.accounting.calibrate import calibrate
+from discreet.accounting.cost import Cost
+from discreet.arguments import unit_fraction
+from discreet.errors import InvalidArgument
+from discreet.learning.estimator import PrivateEstimator
+from discreet.learning.progress import shown
+from discreet.learning.report import Release
+from discreet.learning.scaling import one_bound
+from discreet.learning.tuning import Runs
+from discreet.mechanisms import DiscreteLaplace, RoundedGaussian
+from discreet.noise import bernoulli, uniform_integers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from discreet.learning.account import Charge
+    from discreet.learning.goal import Goal
+
+__all__ = ["PrivateSearchCV"]
+
+_GRAINS = 1 << 20
+"""A record's score is a whole number of 2^-20."""
+_PRIVACY = {"epsilon", "delta", "cost", "budget", "adjacency", "random_state"}
+
+
+class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """The best of a random number of private fits with parameters drawn from a grid [Papernot and Steinke 2022].
+
+    Trying parameters on private data is a release: the best of several fits reveals more than one of them. Here
+    every try trains with parameters drawn at random from `param_grid` on the records of a training part, and is scored
+    with noise on the others; the number of tries is random, with mean `expected_runs` (by default one for each place of
+    the grid), and stays secret, as do all results but the best. `epsilon` and `delta` pay for all of it.
+
+    A record is in the validation part with probability `validation`, by a coin of its own. For classifiers a record's
+    score is whether it is predicted right. For regressions state `target_bounds=(low, high)`: the score is
+    1 - (error / range)^2, clipped at 0. `estimator` must state what it could buy with a delta (`classes=[...]`).
+
+    >>> from discreet.learning import LogisticRegression
+    >>> rng = np.random.default_rng(7)
+    >>> X = rng.uniform(-1, 1, (6000, 2))
+    >>> y = X[:, 0] + X[:, 1] > 0
+    >>> base = LogisticRegression(bounds=(-1, 1), classes=[False, True])
+    >>> search = PrivateSearchCV(base, {"alpha": [0.1, 1000.0]}, epsilon=3.0, delta=1e-6).fit(X, y)
+    >>> bool(search.score(X, y) > 0.9), search.cost_.epsilon(1e-6) <= 3.0
+    (True, True)
+    """
+
+    best_estimator_: Any
+    best_params_: dict[str, Any]
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        cost: Any = None,
+        budget: Any = None,
+        expected_runs: float | None = None,
+        runs_law: str = "logarithmic",
+        validation: float = 0.2,
+        target_bounds: Any = None,
+        adjacency: str = "add-remove",
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.cost = cost
+        self.budget = budget
+        self.expected_runs = expected_runs
+        self.runs_law = runs_law
+        self.validation = validation
+        self.target_bounds = target_bounds
+        self.adjacency = adjacency
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, charge: Charge | None = None) -> PrivateSearchCV:
+        """Search privately; `charge` is asked to pay for the whole search before the first fit."""
+        goal = self._goal()
+        grid = self._grid()
+        runs = Runs(self.expected_runs if self.expected_runs is not None else max(2.0, len(grid)), law=self.runs_law)
+        validation = unit_fraction("validation", self.validation)
+        account = self._account(charge)
+        base, total = _base(goal, runs)
+        account.pay(
+            Release(
+                f"the best of about {runs.mean:.3g} fits, chosen by a noisy score",
+                total,
+                f"random number of runs, each of {base!r} [Papernot and Steinke 2022, Thm 2]",
+            )
+        )
+        table, targets = _indexable(X), np.asarray(y)
+        held = bernoulli(validation, size=len(targets), generator=account.generator)
+        best: tuple[int, Any, dict[str, Any]] | None = None
+        for _ in shown(range(runs.draw(account.generator)), "search", verbose=bool(self.verbose), total=None):
+            chosen = grid[int(uniform_integers(len(grid), generator=account.generator))]
+            seed = None if account.generator is None else int(uniform_integers(2**31, generator=account.generator))
+            model = clone(self.estimator).set_params(
+                **chosen, cost=base, budget=None, adjacency=self.adjacency, random_state=seed
+            )
+            model.fit(_rows(table, ~held), targets[~held])
+            if not _within(model.cost_, base):
+                raise InvalidArgument(
+                    "estimator",
+                    type(model).__name__,
+                    "it spends a delta of its own; state what it buys (classes=[...])",
+                )
+            score = self._noisy_score(model, _rows(table, held), targets[held], base, account.generator)
+            if best is None or score > best[0]:
+                best = score, model, chosen
+        assert best is not None
+        _, self.best_estimator_, self.best_params_ = best
+        self._finish(
+            goal,
+            account,
+            solver=f"search over {len(grid)} settings",
+            noise={},
+            public=("the grid of parameters", *self.best_estimator_.report_.public),
+            assumptions=("nobody sees how many fits there were, nor how long they took",),
+        )
+        return self
+
+    def _grid(self) -> list[dict[str, Any]]:
+        if not hasattr(self.estimator, "_goal"):
+            raise InvalidArgument(
+                "estimator",
+                type(self.estimator).__name__,
+                "every try must be private: pass a model of discreet.learning",
+            )
+        try:
+            grid = list(ParameterGrid(self.param_grid))
+        except (TypeError, ValueError) as problem:
+            raise InvalidArgument("param_grid", self.param_grid, str(problem)) from None
+        known = self.estimator.get_params()
+        for name in {name for setting in grid for name in setting}:
+            if name in _PRIVACY:
+                raise InvalidArgument(
+                    "param_grid", name, "the price is no parameter to search over; every try has the same"
+                )
+            if name not in known:
+                raise InvalidArgument("param_grid", name, f"{type(self.estimator).__name__} has no such parameter")
+        if not grid:
+            raise InvalidArgument("param_grid", self.param_grid, "pass at least one setting")
+        if not is_classifier(self.estimator) and self.target_bounds is None:
+            raise InvalidArgument("target_bounds", None, "to score a regression, state (low, high) of the target")
+        return grid
+
+    def _noisy_score(self, model: Any, X: Any, y: NDArray[Any], base: Cost, generator: Any) -> int:
+        """The summed score of the validation records, each between 0 and 1, with noise that costs `base`."""
+        if len(y) == 0:
+            scores = np.zeros(0, dtype=np.int64)
+        elif is_classifier(model):
+            scores = (model.predict(X) == y).astype(np.int64) * _GRAINS
+        else:
+            low, high = one_bound("target_bounds", self.target_bounds)
+            error = (np.clip(model.predict(X), low, high) - np.clip(y, low, high)) / (high - low)
+            scores = np.trunc(np.clip(1 - error**2, 0, 1) * _GRAINS).astype(np.int64)
+        pure = base.pure_epsilon()
+        mechanism: DiscreteLaplace | RoundedGaussian
+        if math.isfinite(pure):
+            mechanism = DiscreteLaplace(epsilon=pure, sensitivity=_GRAINS, adjacency=self.adjacency)
+        else:
+            mechanism = RoundedGaussian(
+                noise_multiplier=(1 + 1e-12) / base.gdp(), sensitivity=float(_GRAINS), adjacency=self.adjacency
+            )
+        return int(mechanism.release(int(scores.sum()), generator=generator))
+
+    def predict(self, X: Any) -> Any:
+        """Predictions of the best model."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    def score(self, X: Any, y: Any) -> float:
+        """The score of the best model on other data; not private for `X` and `y`."""
+        check_is_fitted(self, "best_estimator_")
+        return float(self.best_estimator_.score(X, y))
+
+
+def _base(goal: Goal, runs: Runs) -> tuple[Cost, Cost]:
+    """What one try may cost, and what the whole search then costs.
+
+    A record is in one part alone: training costs `base` to those in the one, scoring `base` to those in the other.
+    """
+    adjacency = goal.adjacency
+    if goal.is_pure:
+        assert goal.epsilon is not None
+        one = Cost.pure(goal.epsilon / (2 + runs.eta) * (1 - 1e-12), adjacency=adjacency)
+        return one, runs.cost(one)
+    if goal.epsilon is None:
+        raise InvalidArgument("cost", goal, "the price of a search is stated as epsilon and delta")
+    sigma = calibrate(
+        lambda s: runs.cost(Cost.gaussian(s, adjacency=adjacency)), epsilon=goal.epsilon, delta=goal.delta
+    )
+    one = Cost.gaussian(sigma, adjacency=adjacency)
+    return one, runs.cost(one)
+
+
+def _within(spent: Cost, base: Cost) -> bool:
+    pure = base.pure_epsilon()
+    if math.isfinite(pure):
+        return spent.pure_epsilon() <= pure * (1 + 1e-9)
+    return spent.gdp() <= base.gdp() * (1 + 1e-9)
+
+
+def _indexable(X: Any) -> Any:
+    return X if hasattr(X, "iloc") else np.asarray(X)
+
+
+def _rows(table: Any, chosen: NDArray[np.bool_]) -> Any:
+    return table.iloc[np.flatnonzero(chosen)] if hasattr(table, "iloc") else table[chosen]
