@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 
 import duckdb
 import pytest
@@ -32,7 +33,18 @@ OF_DAYS = [
     "date_diff('month', d, DATE '2000-01-01')",
     "CASE WHEN month(d) > 6 THEN 'second' ELSE 'first' END || year(d)",
 ]
-OF_TIMES = [*(f"date_trunc('{unit}', m)" for unit in UNITS), *(f"{part}(m)" for part in PARTS)]
+OF_TIMES = [
+    *(f"date_trunc('{unit}', m)" for unit in UNITS),
+    *(f"{part}(m)" for part in PARTS),
+    "CAST(m AS DATE)",
+    "m::DATE + 1",
+    "last_day(m)",
+    "strftime(m, '%Y-%m')",
+    "year(m) * 100 + month(m)",
+    "year(CAST(m AS DATE))",
+    "dayname(m) || month(m)",
+    "CAST(date_trunc('week', m) AS DATE)",
+]
 OF_NUMBERS = [
     "n // 5", "n % 5", "floor(n / 5)",
     "ceil(x)", "round(x)", "trunc(x)", "floor(x / 5) * 5", "floor(x / 0.1) * 0.1", "n * n",
@@ -93,6 +105,34 @@ def test_every_part_of_a_bounded_time_is_public(world, key):
     found, values = _values(world, key)
     assert values is None or found <= values
     assert values is not None or "isoyear" in key or min(str(value) for value in found).startswith("0001")
+
+
+@pytest.mark.parametrize(
+    ("key", "many"),
+    [("date_trunc('hour', m)", 28), ("date_trunc('minute', m)", 1576), ("date_trunc('second', m)", None), ("m", None)],
+)
+def test_hours_and_minutes_of_a_few_days_are_public(key, many):
+    times = (dt.datetime.fromisoformat("2024-02-28T23:45"), dt.datetime.fromisoformat("2024-03-01T02:00:30"))
+    columns = (Column("u", "BIGINT"), Column("m", "TIMESTAMP", bounds=times))
+    (block,) = parse(
+        f"SELECT {key} AS k, COUNT(*) FROM t GROUP BY k", Catalog({"t": Table("t", columns, "t", "unit", "u")})
+    ).blocks
+    values = block.keys[0].values
+    assert (None if values is None else len(values)) == many
+    if values is not None:
+        assert values[0] <= times[0] < values[1]
+        assert values[-1] <= times[1]
+        assert len(set(values)) == many
+
+
+@pytest.mark.parametrize("bounds", [None, tuple(map(dt.datetime.fromisoformat, ("1900-01-01", "2020-01-01")))])
+def test_days_of_a_time_without_bounds_or_with_wide_ones_are_private(bounds):
+    columns = (Column("u", "BIGINT"), Column("m", "TIMESTAMP", bounds=bounds))
+    catalog = Catalog({"t": Table("t", columns, "t", "unit", "u")})
+    (block,) = parse("SELECT m::DATE AS k, MAX(m::DATE) AS x FROM t GROUP BY k", catalog).blocks
+    assert block.keys[0].values is None
+    (aggregate,) = block.aggregates
+    assert aggregate.bounds is None or not any(map(math.isnan, aggregate.bounds))
 
 
 @pytest.mark.parametrize("key", OF_NUMBERS)

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["Answer"]
 
 _SHOWN = 20
+_NO_GROUP = (
+    "No group is shown: too few units share one, or all were filtered out. Group by something coarser, pay more, or "
+    "declare the groups in the policy (keys, or bounds of whole numbers and dates)."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,6 +142,8 @@ class Answer:
         ]
         if len(self) > _SHOWN:
             lines.append(f"… {len(self) - _SHOWN} more rows")
+        if not len(self) and any(block.plan.block.keys and not block.plan.public for block in self._measured):
+            lines.append(_NO_GROUP)
         lines.append(self._foot(table, confidence))
         return "\n".join(lines)
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from discreet.query.sql.alternatives import instead_of
+
 if TYPE_CHECKING:
     from discreet.query.sql.text import Source
 
@@ -83,6 +85,9 @@ def calls_of(source: Source, node: exp.Expr) -> Call:
         node = node.this
     if isinstance(node, exp.WithinGroup):
         return _within(source, node, condition, whole)
+    advice = instead_of(_name(node))
+    if advice is not None:
+        raise source.refusal(f"{_name(node)} is not supported", advice=advice, at=whole)
     extra = _unread(node)
     if extra:
         raise source.refusal(
@@ -117,6 +122,13 @@ def calls_of(source: Source, node: exp.Expr) -> Call:
         )
     levels = (0.5,) if isinstance(node, exp.Median) else ()
     return Call(function, node.this, whole, condition, levels)
+
+
+def _name(node: exp.Expr) -> str:
+    """The name of the function, in capitals."""
+    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+        return str(node.this).upper()
+    return node.sql_name() if isinstance(node, exp.Func) else ""
 
 
 def _unread(node: exp.Expr) -> list[str]:

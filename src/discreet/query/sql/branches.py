@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from discreet.query.sql import arithmetic
+from discreet.query.sql.days import DAY_MICROSECONDS, day_of
 from discreet.query.sql.expressions import HANDLERS, KNOWN_NAMES, PLAIN, READ, Expressions, moment, unified
 from discreet.query.sql.types import DOUBLE, TIMESTAMP, SqlType, type_named
 from discreet.query.sql.value import Value, derived, hull, literal
@@ -159,10 +160,11 @@ def _cast(at: Expressions, node: exp.Cast) -> Value:
             facts["bounds"] = (low, high)
             if value.values is not None and target == DOUBLE:
                 facts["values"] = tuple(None if one is None else float(one) for one in value.values)
+    if value.kind == "timestamp" and target.kind == "date":
+        return day_of(value)
     if value.type.temporal and target.temporal:
-        scale = 86_400_000_000.0
         low, high = value.bounds
-        facts["bounds"] = (low * scale, high * scale) if target == TIMESTAMP else (low // scale, high // scale)
+        facts["bounds"] = (low * DAY_MICROSECONDS, high * DAY_MICROSECONDS) if value.kind == "date" else (low, high)
         facts["tame"] = value.tame
     return derived(f"TRY_CAST({value.sql} AS {target.name})", target, (value,), **facts)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from discreet.query.sql.arithmetic import combine
+from discreet.query.sql.days import DAY_MICROSECONDS, FIRST, LAST, MOST_DATES, daily, is_bounded, span
 from discreet.query.sql.expressions import HANDLERS, KNOWN_NAMES, NAMED, PLAIN, READ, Expressions
 from discreet.query.sql.functions import _arguments
 from discreet.query.sql.text import closest, string
@@ -18,11 +19,8 @@ from discreet.query.sql.value import EPOCH, EPOCH_TIME, EVERYWHERE, Value, deriv
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MOST_DATES", "tamed"]
+__all__ = ["tamed"]
 
-MOST_DATES = 5000
-DAY_MICROSECONDS = 86_400_000_000
-FIRST, LAST = number_of(dt.date(1, 1, 1)), number_of(dt.date(9999, 12, 31))
 PARTS: dict[str, tuple[float, float]] = {
     "year": (1, 9999),
     "month": (1, 12),
@@ -46,6 +44,7 @@ PART_NAMES = {
     "day_of_year": "dayofyear", "hours": "hour", "h": "hour", "minutes": "minute", "m": "minute", "seconds": "second",
     "s": "second", "decades": "decade", "centuries": "century",
 }  # fmt: skip
+TIMES = ("hour", "minute", "second")
 UNITS = {
     "microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year", "decade",
     "century",
@@ -90,16 +89,6 @@ def tamed(value: Value) -> Value:
     return derived(sql, type_, (value,), bounds=bounds, values=value.values, tame=True)
 
 
-def _when(value: Value) -> tuple[dt.date, dt.date]:
-    """The first and the last day that the bounds allow."""
-    scale = 1 if value.kind == "date" else DAY_MICROSECONDS
-    low, high = (bound / scale if math.isfinite(bound) else bound for bound in value.bounds)
-    return (
-        EPOCH + dt.timedelta(days=math.floor(max(low, FIRST))),
-        EPOCH + dt.timedelta(days=math.floor(min(high, LAST))),
-    )
-
-
 ERAS: dict[str, Callable[[int], int]] = {
     "year": lambda year: year,
     "decade": lambda year: year // 10,
@@ -118,13 +107,15 @@ def _extract(at: Expressions, name: str, argument: exp.Expr, node: exp.Expr) -> 
     if name == "epoch":
         return derived(f"CAST(EPOCH({value.timestamp}) AS DOUBLE)", DOUBLE, (value,))
     low, high = PARTS[name]
-    if value.bounds[0] > -math.inf and value.bounds[1] < math.inf and value.bounds[0] <= value.bounds[1]:
-        first, last = _when(value)
+    if name not in TIMES:
+        value = daily(value)
+    if is_bounded(value):
+        first, last = span(value)
         if name in ERAS:
             low, high = ERAS[name](first.year), ERAS[name](last.year)
         elif name == "month" and first.year == last.year:
             low, high = first.month, last.month
-    if value.kind == "date" and name in ("hour", "minute", "second"):
+    if value.kind == "date" and name in TIMES:
         low = high = 0
     values = tuple(range(int(low), int(high) + 1)) if high - low < 400 and (low, high) != PARTS["century"] else None
     if value.inputs:
@@ -179,16 +170,27 @@ def _truncated(at: Expressions, node: exp.TimestampTrunc | exp.DateTrunc) -> Val
     value = _moment(at, node.this)
     days = unit in ("day", "week", "month", "quarter", "year", "decade", "century")
     type_ = DATE if value.kind == "date" and days else TIMESTAMP
+    value = daily(value) if days else value
     sql = f"CAST(DATE_TRUNC('{unit}', {value.sql}) AS {type_.name})"
     bounds, values = EVERYWHERE, None
-    if math.isfinite(value.bounds[0]) and math.isfinite(value.bounds[1]) and value.bounds[0] <= value.bounds[1]:
-        first, last = _when(value)
+    if is_bounded(value):
+        first, last = span(value)
         begin = _floor_day(first, unit) if days else first
         bounds = (_as_number(begin, type_ == TIMESTAMP), value.bounds[1] if type_ == value.type else math.inf)
         if days:
             bounds = (bounds[0], _as_number(_floor_day(last, unit), type_ == TIMESTAMP))
             values = _steps(first, last, unit, stamps=type_ == TIMESTAMP)
+        elif value.kind == "timestamp":
+            values = _ticks(value.bounds, LENGTHS[unit])
     return derived(sql, type_, (value,), bounds=bounds, values=values, tame=unit not in ("week", "decade", "century"))
+
+
+def _ticks(bounds: tuple[float, float], length: int) -> tuple[Any, ...] | None:
+    """The beginnings of all hours, minutes, ... that meet the bounds, if they are few."""
+    first, last = (int(bound) // length for bound in bounds)
+    if last - first >= MOST_DATES:
+        return None
+    return tuple(EPOCH_TIME + dt.timedelta(microseconds=tick * length) for tick in range(first, last + 1))
 
 
 def _as_number(day: dt.date, stamp: bool) -> float:
@@ -334,6 +336,8 @@ def _formatted(at: Expressions, node: exp.TimeToStr) -> Value:
         raise at.source.refusal(
             "this format of a date is not supported", advice="use %Y, %m, %d, %H, %M, %S, %a, %b, %j or %%", at=node
         )
+    if not set(letters) & set("HIMSp"):
+        value = daily(value)
     return derived(f"STRFTIME({value.sql}, {string(pattern)})", VARCHAR, (value,), weight=60 + len(pattern))
 
 
@@ -349,7 +353,7 @@ def _percents(pattern: str) -> list[int]:
 
 def _name(function: str, names: tuple[str, ...]) -> Callable[[Expressions, Any], Value]:
     def name(at: Expressions, node: exp.Func) -> Value:
-        value = _moment(at, node.this)
+        value = daily(_moment(at, node.this))
         listed = None if value.inputs else names
         return derived(f"{function}({value.sql})", VARCHAR, (value,), values=listed, weight=10)
 
@@ -359,7 +363,7 @@ def _name(function: str, names: tuple[str, ...]) -> Callable[[Expressions, Any],
 def _last_day(at: Expressions, node: exp.LastDay) -> Value:
     if node.args.get("unit") is not None:
         raise at.unknown(node)
-    value = _moment(at, node.this)
+    value = daily(_moment(at, node.this))
     return derived(f"LAST_DAY({value.sql})", DATE, (value,), tame=True)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from discreet.query.sql.alternatives import instead_of
 from discreet.query.sql.text import Source, closest
 from discreet.query.sql.types import (
     BIGINT,
@@ -214,6 +215,8 @@ def moment(at: Expressions, text: str, node: exp.Expr) -> Value:
 
 def _refused(node: exp.Expr) -> tuple[str, str]:
     """Reason and advice for a node that has no handler."""
+    if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+        node = node.this
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
         return _unknown_function(str(node.this))
     if isinstance(node, exp.Window):
@@ -228,6 +231,9 @@ def _refused(node: exp.Expr) -> tuple[str, str]:
     if isinstance(node, exp.Star):
         return "* cannot stand here", "name the columns"
     if isinstance(node, exp.AggFunc):
+        advice = instead_of(node.sql_name())
+        if advice is not None:
+            return f"{node.sql_name()} is not supported", advice
         return (
             f"the aggregate {node.sql_name()} cannot stand here",
             "aggregates stand in SELECT, HAVING and ORDER BY: COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, ...",
@@ -244,9 +250,9 @@ def _unknown_function(name: str) -> tuple[str, str]:
     if lower in VOLATILE:
         return (
             f"{lower}() gives another value each time, so the answer would not be a function of the data",
-            "write the value itself, for example DATE '2024-12-31'",
+            "write the value itself, for example DATE '2024-12-31' or 0.5",
         )
-    return f"the function {lower} is not known here", f"{closest(lower, KNOWN_NAMES)}"
+    return f"the function {lower} is not known here", instead_of(lower) or closest(lower, sorted(KNOWN_NAMES))
 
 
 VOLATILE = {

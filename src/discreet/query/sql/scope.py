@@ -79,5 +79,7 @@ class Rows(Expressions):
                 f"there is no table '{node.table}' in FROM", advice=closest(node.table, names), at=node
             )
         raise self.source.refusal(
-            f"there is no column '{shown}'", advice=closest(node.name, [*known, *self.aliases]), at=node
+            f"there is no column '{shown}'",
+            advice=closest(node.name, [*known, *(name for name in self.aliases if name != alias)]),
+            at=node,
         )

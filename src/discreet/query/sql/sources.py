@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from discreet.query.sql.arithmetic import MOST_VALUES
-from discreet.query.sql.calendar import MOST_DATES
+from discreet.query.sql.days import MOST_DATES
 from discreet.query.sql.relation import Field, Relation, Step, column_sql, is_plain, public_mark, settled
 from discreet.query.sql.text import closest, quoted
 from discreet.query.sql.types import TIMESTAMP, type_named

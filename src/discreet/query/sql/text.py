@@ -55,7 +55,12 @@ class Source:
 
     def written(self, node: exp.Expr, *, limit: int = 60) -> str:
         """A short form of what stands there."""
-        text = " ".join(node.sql(dialect="duckdb", comments=False, normalize_functions="lower").split())
+        from sqlglot.errors import ErrorLevel
+
+        shown = node.sql(
+            dialect="duckdb", comments=False, normalize_functions="lower", unsupported_level=ErrorLevel.IGNORE
+        )
+        text = " ".join(shown.split())
         return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

@@ -1,0 +1,62 @@
+"""What to write instead of functions that cannot be made private, or are not known here."""
+
+from __future__ import annotations
+
+__all__ = ["instead_of"]
+
+_BUCKETS = "count buckets: SELECT FLOOR(x / 10) * 10 AS bucket, COUNT(*) ... GROUP BY bucket"
+_ROWS = "it would show values of single rows: GROUP BY x with COUNT(*) shows which values many people share"
+_ONE = "it would show the value of one row: use MIN, MAX or MEDIAN of numbers and dates, or add x to GROUP BY"
+_BEST = "ask for the groups and choose afterwards: SELECT x, MAX(y) AS best ... GROUP BY x ORDER BY best DESC LIMIT 1"
+_COMMON = "SELECT x, COUNT(*) AS n ... GROUP BY x ORDER BY n DESC LIMIT 1 finds the most frequent value"
+_PAIRS = (
+    "build it from averages: AVG(x * y) - AVG(x) * AVG(y) is the covariance, and AVG(x * x) - AVG(x) ** 2 the variance"
+)
+_TRUTH = "count with COUNT_IF(condition), and compare with COUNT(*)"
+_PRODUCT = "use EXP(SUM(LN(x))) for products, EXP(AVG(LN(x))) for geometric means"
+_SPREAD = "describe the spread with STDDEV and QUANTILE_CONT(x, [0.05, 0.5, 0.95])"
+_HASH = "group by the value itself; keys that are not public are chosen privately"
+_LISTS = "lists are not supported: use columns with plain values"
+
+_INSTEAD: dict[str, str] = {
+    **dict.fromkeys(
+        ("histogram", "histogram_exact", "approx_histogram", "width_bucket", "equi_width_bins", "bin"), _BUCKETS
+    ),
+    **dict.fromkeys(
+        ("string_agg", "listagg", "group_concat", "array_agg", "list", "array_concat_agg", "json_group_array"), _ROWS
+    ),
+    **dict.fromkeys(
+        ("json_group_object", "map_from_entries", "array_unique_agg", "collect_list", "collect_set"), _ROWS
+    ),
+    **dict.fromkeys(("any_value", "first", "last", "arbitrary", "nth_value", "first_value", "last_value"), _ONE),
+    **dict.fromkeys(
+        ("arg_max", "arg_min", "argmax", "argmin", "max_by", "min_by", "arg_max_null", "arg_min_null"), _BEST
+    ),
+    **dict.fromkeys(("mode", "approx_top_k", "top_k"), _COMMON),
+    **dict.fromkeys(("corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2"), _PAIRS),
+    **dict.fromkeys(("regr_count", "regr_avgx", "regr_avgy", "regr_sxx", "regr_sxy", "regr_syy"), _PAIRS),
+    **dict.fromkeys(("bool_and", "bool_or", "every", "logical_and", "logical_or"), _TRUTH),
+    **dict.fromkeys(("product", "geomean", "geometric_mean"), _PRODUCT),
+    **dict.fromkeys(("skewness", "kurtosis", "kurtosis_pop", "mad", "sem"), _SPREAD),
+    "entropy": "count every value with GROUP BY x, and compute it from that answer",
+    **dict.fromkeys(("sumkahan", "fsum", "kahan_sum", "sum_no_overflow"), "write SUM(x): sums are exact here"),
+    **dict.fromkeys(("favg",), "write AVG(x): sums are exact here"),
+    **dict.fromkeys(("avg_if", "sum_if", "sumif", "avgif"), "write AVG(x) FILTER (WHERE condition)"),
+    **dict.fromkeys(("weighted_avg", "wavg"), "write SUM(x * weight) / SUM(weight)"),
+    **dict.fromkeys(("reservoir_quantile",), "write QUANTILE_CONT(x, 0.5)"),
+    **dict.fromkeys(("md5", "hash", "sha1", "sha256", "md5_number"), _HASH),
+    **dict.fromkeys(("unnest", "explode", "generate_series", "range", "list_value"), _LISTS),
+    **dict.fromkeys(("time_bucket", "date_bin"), "write date_trunc('hour', t), or 'day', 'week', 'month', ..."),
+    **dict.fromkeys(
+        ("to_timestamp", "make_date", "make_timestamp", "strptime"), "write CAST(x AS DATE) or AS TIMESTAMP"
+    ),
+}
+
+
+def instead_of(function: str) -> str | None:
+    """Advice to somebody who wrote this function, if there is any.
+
+    >>> instead_of("HISTOGRAM")
+    'count buckets: SELECT FLOOR(x / 10) * 10 AS bucket, COUNT(*) ... GROUP BY bucket'
+    """
+    return _INSTEAD.get(function.lower())
