@@ -436,6 +436,58 @@ def test_an_arrow_table_with_bytes_that_are_no_text_is_refused(engine: DuckDBEng
         engine.register("t", table)
 
 
+def no_text() -> pa.Array:
+    """Texts, some of which are not UTF-8; Arrow writes them as they are."""
+    return pa.array([b"ok", b"\xff\xfe", b"b\xc3", None], pa.binary()).view(pa.string())
+
+
+@pytest.mark.parametrize("made", ["plain", "dictionary", "list", "struct"])
+def test_texts_in_a_file_that_are_not_utf8_cannot_stop_a_question(
+    engine: DuckDBEngine, tmp_path: Path, made: str
+) -> None:
+    columns = {
+        "plain": no_text(),
+        "dictionary": no_text().dictionary_encode(),
+        "list": pa.ListArray.from_arrays(range(5), no_text()),
+        "struct": pa.StructArray.from_arrays([no_text()], ["a"]),
+    }
+    relation = engine.register("t", parquet(tmp_path / "a.parquet", pa.table({"c": columns[made]})))
+    with engine.session() as session:
+        for question in (*QUESTIONS[:2], "SELECT c, COUNT(*) AS n FROM {0} GROUP BY c", "SELECT MAX(c) AS c FROM {0}"):
+            assert session.numpy(question.format(relation))
+        if made == "plain":
+            read = session.table(f"SELECT c FROM {relation} ORDER BY c NULLS LAST")["c"].to_pylist()
+            assert read == ["??", "b?", "ok", None]  # each by itself
+
+
+def test_texts_in_a_data_set_that_are_not_utf8_are_refused(engine: DuckDBEngine, tmp_path: Path) -> None:
+    path = parquet(tmp_path / "a.parquet", pa.table({"u": [1, 2, 3, 4], "c": no_text()}))
+    with pytest.raises(SourceError, match="bytes that its types do not allow"):
+        engine.register("t", pads.dataset(path))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_file_with_json_that_is_none_is_refused_unless_it_is_left_out(
+    engine: DuckDBEngine, tmp_path: Path, nested: bool
+) -> None:
+    texts = pa.array(['{"a": 1}', "{secret", None]).cast(pa.json_())
+    column = pa.StructArray.from_arrays([texts], ["a"]) if nested else texts
+    path = parquet(tmp_path / "a.parquet", pa.table({"u": [1, 2, 3], "c": column}))
+    with pytest.raises(SourceError, match="the column 'c' that cannot be converted") as caught:
+        engine.register("t", path)
+    assert "secret" not in str(caught.value)
+    assert rows(engine, engine.register("t", path, leave_out=["c"])) == [(1,), (2,), (3,)]
+
+
+def test_a_time_inside_a_struct_that_cannot_be_converted_is_found(engine: DuckDBEngine, tmp_path: Path) -> None:
+    column = raw(pa.timestamp("ms"), 2**62).column("c").combine_chunks()
+    inside = pa.StructArray.from_arrays([column], ["a"])
+    with pytest.raises(SourceError, match="the column 'c' that cannot be converted"):
+        engine.register("t", parquet(tmp_path / "a.parquet", pa.table({"c": inside})))
+    fine = pa.array([{"a": 77}, None, {"a": None}], pa.struct([("a", pa.timestamp("ms"))]))
+    assert engine.register("t", parquet(tmp_path / "b.parquet", pa.table({"c": fine})))
+
+
 @pytest.mark.parametrize("kind", [pa.decimal256(50, 2), pa.float16()], ids=str)
 def test_a_type_that_duckdb_does_not_have_is_named(engine: DuckDBEngine, kind: pa.DataType) -> None:
     with pytest.raises(SourceError, match=rf"has a type among int64, {re.escape(str(kind))} that DuckDB cannot read"):

@@ -142,7 +142,7 @@ class DuckDBEngine:
         `types` gives columns other types than they are stored with: values that do not convert become NULL. The columns
         in `leave_out` are no part of the relation. Dates outside of the years 1 to 9999 become NULL. No row
         is read, except for the first thousand of a CSV file that has columns whose type is not given, and for Parquet
-        columns that hold timestamps in milliseconds or times of day.
+        columns that hold timestamps in milliseconds, times of day or JSON; texts of an Arrow data set are read once.
         """
         wanted = {column.lower(): plain_type(f"type of {column}", kind) for column, kind in (types or {}).items()}
         view = quoted(name)

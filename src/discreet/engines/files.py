@@ -99,7 +99,8 @@ def parquet_rows(
 ) -> str:
     """SQL that scans the files; files whose columns differ are refused.
 
-    DuckDB would cast the values of the later files to the types of the first, and fail where one does not fit.
+    DuckDB would cast the values of the later files to the types of the first, and fail where one does not fit. Bytes of
+    texts that are not UTF-8, against the format, are read as question marks.
     """
     listed = _listed(paths)
     schemas: dict[str, list[tuple[Any, ...]]] = {}
@@ -120,7 +121,7 @@ def parquet_rows(
                     file, f"has other columns or types than {Path(paths[0]).name}", "Write all files with one schema."
                 )
     distinct_names(paths[0], _top_level(schemas[paths[0]]))
-    rows = f"read_parquet({listed})"
+    rows = f"read_parquet({listed}, utf8_validation = 'replace')"  # by default a text that is not UTF-8 stops the scan
     for column in _converted(schemas[paths[0]]):
         if column.lower() not in leave_out:
             _look_through(paths[0], column, rows, run=run)
@@ -128,18 +129,19 @@ def parquet_rows(
 
 
 def _converted(schema: list[tuple[Any, ...]]) -> list[str]:
-    """Columns that DuckDB converts while it scans: timestamps in milliseconds or in the old format, times of day."""
-    top = set(_top_level(schema))
-    return [
-        name
-        for name, physical, converted, logical, _ in schema[1:]
-        if name in top
-        and (
+    """Columns that DuckDB converts while it scans, or that have such a part.
+
+    Those are timestamps in milliseconds or in the old format, times of day, JSON and variants.
+    """
+    found: dict[str, None] = {}
+    for column, (_, physical, converted, logical, _) in zip(_columns(schema), schema[1:], strict=True):
+        if (
             physical == "INT96"
-            or converted in ("TIMESTAMP_MILLIS", "TIME_MILLIS", "TIME_MICROS")
-            or any(mark in str(logical) for mark in ("MILLIS=MilliSeconds", "TimeType"))
-        )
-    ]
+            or converted in ("TIMESTAMP_MILLIS", "TIME_MILLIS", "TIME_MICROS", "JSON", "BSON")
+            or any(mark in str(logical) for mark in ("MILLIS=MilliSeconds", "TimeType", "Json", "Bson", "Variant"))
+        ):
+            found[column] = None
+    return list(found)
 
 
 def _look_through(path: str, column: str, rows: str, *, run: Callable[[str], list[tuple[Any, ...]]]) -> None:
@@ -150,12 +152,22 @@ def _look_through(path: str, column: str, rows: str, *, run: Callable[[str], lis
         pass
     else:
         return
-    why = f"has a date or time in the column '{column}' that cannot be converted"
-    raise SourceError(path, why, "Write the column in microseconds, or hide it.")
+    why = f"has a date, time or JSON in the column '{column}' that cannot be converted"
+    raise SourceError(path, why, "Write times in microseconds and JSON as text, or hide the column.")
+
+
+def _columns(schema: list[tuple[Any, ...]]) -> list[str]:
+    """For each element below the root, in the order of a walk, the column that it is a part of."""
+    names: list[str] = []
+    inside = 0
+    for name, *_, children in schema[1:]:
+        names.append(names[-1] if inside else str(name))
+        inside += (children or 0) - (1 if inside else 0)
+    return names
 
 
 def _top_level(schema: list[tuple[Any, ...]]) -> list[str]:
-    """Names of the children of the root, from the schema's elements in the order of a walk."""
+    """Names of the children of the root."""
     names, inside = [], 0
     for name, *_, children in schema[1:]:
         if inside:

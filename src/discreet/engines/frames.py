@@ -26,7 +26,7 @@ def frame_of(source: object) -> Any:
         return None
     if not hasattr(found, "column") and any(_needs_care(field.type) for field in found.schema):
         found = found.to_table()  # a data set is scanned as it is, and this one could stop the scan
-    return _checked(found) if hasattr(found, "column") else found
+    return _checked(found) if hasattr(found, "column") else _looked_through(found)
 
 
 def _recognised(source: object) -> Any:
@@ -66,6 +66,21 @@ def _checked(table: pa.Table) -> pa.Table:
     else:
         return table
     raise SourceError("the Arrow table", "has bytes that its types do not allow", "See table.validate(full=True).")
+
+
+def _looked_through(dataset: Any) -> Any:
+    """The data set, whose texts were read once: Arrow does not check that texts in files are UTF-8."""
+    import pyarrow as pa
+
+    texts = [field.name for field in dataset.schema if any(kind in str(field.type) for kind in ("string", "json"))]
+    try:
+        for batch in dataset.to_batches(columns=texts) if texts else ():
+            batch.validate(full=True)
+    except pa.ArrowInvalid:
+        pass
+    else:
+        return dataset
+    raise SourceError("the Arrow data set", "has bytes that its types do not allow", "Write its texts in UTF-8.")
 
 
 def _microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
