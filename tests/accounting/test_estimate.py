@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.accounting import gaussian_dp
 from discreet.accounting.cost import Cost
+from discreet.accounting.shuffled_batches import delta_at_least, epsilon_at_least
 from discreet.errors import InvalidArgument
 
 
@@ -97,3 +98,31 @@ def test_parts_without_a_loss_are_refused_by_name(cost: Cost) -> None:
 def test_bad_input_is_refused(arguments: dict[str, float]) -> None:
     with pytest.raises(InvalidArgument):
         Cost.gaussian(1.0).estimate(**arguments)
+
+
+def test_shuffled_batches_are_shown_by_their_lower_bound() -> None:
+    step = Cost.gaussian(0.8)
+    found = step.estimate(delta=1e-6, shuffled_batches=100)
+    assert found == pytest.approx(epsilon_at_least(0.8, batches=100, delta=1e-6), rel=1e-9)
+    assert 2 * (100 * step.sampled(0.01)).epsilon(1e-6) < found <= step.epsilon(1e-6)
+    delta = delta_at_least(0.8, batches=100, epsilon=4.0)
+    assert step.estimate(epsilon=4.0, shuffled_batches=100) == pytest.approx(delta, rel=1e-9)
+    # two releases on the same batch are one with less noise
+    twice = (2 * Cost.gaussian(0.8 * math.sqrt(2))).estimate(delta=1e-6, shuffled_batches=100)
+    assert twice == pytest.approx(found, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("cost", "batches"),
+    [
+        (Cost.laplace(1.0), 10),
+        (Cost.gaussian(1.0).sampled(0.1), 10),
+        (Cost.gaussian(1.0, adjacency="replace-one"), 10),
+        (Cost.zero(), 10),
+        (Cost.gaussian(1.0), 0),
+        (Cost.gaussian(1.0), 2.5),
+    ],
+)
+def test_the_bound_of_shuffled_batches_is_given_only_where_it_is_known(cost: Cost, batches: int) -> None:
+    with pytest.raises(InvalidArgument):
+        cost.estimate(delta=1e-6, shuffled_batches=batches)

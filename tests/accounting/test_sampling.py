@@ -377,6 +377,21 @@ def test_an_epoch_of_few_batches_agrees_with_all_outcomes(
     assert truth <= two.delta(0.2) * (1 + 1e-9) <= truth * 1.001 + 1e-8
 
 
+@pytest.mark.parametrize("rate", [0.1, 0.7])
+def test_an_epoch_on_a_poisson_sample_agrees_with_all_outcomes(rate: float) -> None:
+    with_record, without = np.array([0.6, 0.3, 0.1]), np.array([0.1, 0.5, 0.4])
+    others = np.multiply.outer(without, without).ravel()
+    epoch = 0.5 * (np.multiply.outer(with_record, without) + np.multiply.outer(without, with_record)).ravel()
+    mixed = rate * epoch + (1 - rate) * others
+    cost = Cost.from_pair(with_record, without).sampled(0.5, scheme="balls_in_bins").sampled(rate)
+    assert Cost.from_json(cost.to_json()) == cost
+    for epsilon in EPSILONS:
+        truth = max(hockey_stick(mixed, others, epsilon), hockey_stick(others, mixed, epsilon))
+        low, high = cost.bounds(epsilon=epsilon)
+        assert low - 1e-9 <= truth <= high * (1 + 1e-9) + 1e-12
+        assert high == pytest.approx(truth, rel=1e-6, abs=1e-8)
+
+
 def test_two_batches_of_gaussian_noise_agree_with_an_integral_in_the_plane() -> None:
     x = np.linspace(-9, 9, 1601)
     cell = (x[1] - x[0]) ** 2 / (2 * math.pi)
@@ -428,6 +443,17 @@ def test_one_cycle_is_one_sampled_turn() -> None:
     ("cost", "options", "words"),
     [
         (Cost.gaussian(1.0), {"scheme": "shuffled"}, "not Poisson samples"),
+        (Cost.gaussian(1.0), {"scheme": "shuffled"}, r"estimate\(delta=..., shuffled_batches=T\)"),
+        (
+            Cost.pure(1.0, adjacency=REPLACE).sampled(0.1, scheme="without_replacement").with_adjacency("add-remove"),
+            {},
+            "its pair speaks of a replaced record",
+        ),
+        (
+            Cost.pure(1.0, adjacency=REPLACE).shuffled(10).with_adjacency("add-remove"),
+            {},
+            "its pair speaks of a replaced record",
+        ),
         (Cost.gaussian(1.0), {"scheme": "poison"}, "did you mean 'poisson'"),
         (Cost.gaussian(1.0), {"scheme": "without_replacement"}, "replace-one"),
         (Cost.gaussian(1.0, adjacency=REPLACE), {}, "wrong"),

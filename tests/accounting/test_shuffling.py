@@ -168,6 +168,16 @@ def test_shuffling_is_stored_and_described() -> None:
     assert cost.pure_epsilon() == 1.0
 
 
+def test_reports_that_say_nearly_nothing_are_counted_as_they_are() -> None:
+    # below 1e-6 no shuffler is needed; just above it the shuffled cost must not be larger
+    for epsilon0 in (1e-12, 9.9e-7):
+        cost = report(epsilon0).shuffled(10_000)
+        assert cost.pure_epsilon() == report(epsilon0).pure_epsilon()
+        assert cost.delta(0.0) == report(epsilon0).delta(0.0)
+        assert cost.epsilon(0.0) <= epsilon0 * (1 + 1e-9)
+    assert report(1.1e-6).shuffled(100).delta(0.0) < report(1.1e-6).delta(0.0) * (1 + 1e-9)
+
+
 @pytest.mark.parametrize(
     ("cost", "n", "words"),
     [

@@ -282,6 +282,67 @@ def test_every_command_derives_the_same_schedule(command: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "cost"),
+    [
+        ("--rate 0.1 --steps 3", 3 * Cost.gaussian(2.0).sampled(0.1)),
+        ("--scheme poisson --rate 0.1", Cost.gaussian(2.0).sampled(0.1)),
+        ("--scheme balls_in_bins --rate 1/4 --epochs 3", 3 * Cost.gaussian(2.0).sampled(0.25, scheme="balls_in_bins")),
+        (
+            "--scheme balls_in_bins --batch 250 --records 1000 --epochs 3",
+            3 * Cost.gaussian(2.0).sampled(0.25, scheme="balls_in_bins"),
+        ),
+        ("--scheme cyclic_poisson --rate 0.1 --epochs 3", 3 * Cost.gaussian(2.0).sampled(0.1)),
+        (
+            "--scheme without_replacement --adjacency replace-one --batch 10 --records 100 --epochs 1",
+            10 * Cost.gaussian(2.0, adjacency="replace-one").sampled(0.1, scheme="without_replacement"),
+        ),
+    ],
+)
+def test_the_scheme_says_how_samples_are_drawn(options: str, cost: Cost) -> None:
+    shown = good_json(f"account delta --gaussian 2 --epsilon 1 {options}")
+    assert Cost.from_dict(shown["cost"]) == cost
+    assert shown["delta"] == cost.delta(1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--scheme balls_in_bins --rate 1/4 --steps 3", "give --epochs, not --steps"),
+        ("--scheme without_replacement", "give --rate, or --batch and --records"),
+        ("--scheme balls_in_bins --epochs 3", "give --rate, or --batch and --records"),
+        ("--scheme cyclic_poisson --batch 1 --records 9 --epochs 1", "needs --rate"),
+        ("--scheme shuffled --rate 0.1", "'shuffled' is not known"),
+        ("--scheme poison --rate 0.1", "did you mean 'poisson'"),
+    ],
+)
+def test_a_scheme_that_the_other_options_contradict_is_refused(options: str, words: str) -> None:
+    result = call(*f"account epsilon --gaussian 2 --delta 1e-5 {options}".split())
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
+
+
+def test_epochs_of_a_scheme_are_whole() -> None:
+    result = call(
+        *[
+            "account",
+            "epsilon",
+            "--gaussian",
+            "2",
+            "--delta",
+            "1e-5",
+            "--scheme",
+            "balls_in_bins",
+            "--rate",
+            "1/4",
+            "--epochs",
+            "2.5",
+        ]
+    )
+    assert result.exit_code == 1
+    assert "epochs = 2.5" in result.stderr
+
+
+@pytest.mark.parametrize(
     ("options", "named"),
     [
         ("--epochs 0 --batch 1 --records 9", "epochs = 0"),

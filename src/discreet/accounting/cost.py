@@ -244,7 +244,7 @@ class Cost(Drawable):
 
         Everybody uses the same randomizer on data of their own, and only the shuffled reports are seen. The cost must
         be pure, up to epsilon = 10, and speak about 'replace-one': the person's value changes
-        [Feldman et al. 2023].
+        [Feldman et al. 2023]. Below epsilon = 1e-6 the unshuffled cost is returned.
 
         >>> report = Cost.randomized_response(1.0, adjacency="replace-one")
         >>> round(report.shuffled(n=10_000).epsilon(1e-6), 4)
@@ -330,8 +330,18 @@ class Cost(Drawable):
         reading = delta_reading(self.parts, nonnegative("epsilon", epsilon), method)
         return _checked("delta", reading, widest=1e-4)
 
-    def estimate(self, *, delta: float | None = None, epsilon: float | None = None) -> float:
-        """A central-limit *estimate*: may be too small, for orientation and comparison only."""
+    def estimate(
+        self, *, delta: float | None = None, epsilon: float | None = None, shuffled_batches: int | None = None
+    ) -> float:
+        """A central-limit *estimate*: may be too small, for orientation and comparison only.
+
+        With `shuffled_batches=T` it is what one epoch costs *at least* in which a shuffled list is cut into T batches,
+        each released with this Gaussian noise [Chua et al. 2024]: to see why it must not be counted as Poisson samples.
+        """
+        if shuffled_batches is not None:
+            from discreet.accounting.shuffled_batches import estimate_of_epoch
+
+            return estimate_of_epoch(self, shuffled_batches, delta=delta, epsilon=epsilon)
         from discreet.accounting.estimate import estimate
 
         return estimate(self.parts, delta=delta, epsilon=epsilon)

@@ -8,7 +8,7 @@ from discreet.accounting.leaves.guarantees import Pure
 from discreet.accounting.leaves.sampled import Sampled
 from discreet.accounting.leaves.sampled_renyi import SampledRenyi
 from discreet.accounting.leaves.schemes import BallsInBins, Replaced, WithoutReplacement
-from discreet.accounting.leaves.shuffled import LARGEST_LOCAL, Shuffled
+from discreet.accounting.leaves.shuffled import LARGEST_LOCAL, LEAST_LOCAL, Shuffled
 from discreet.accounting.leaves.together import Together
 from discreet.arguments import count, one_of, probability
 from discreet.errors import InvalidArgument
@@ -27,6 +27,7 @@ _SHUFFLED = (
     "is not, and the true epsilon can be several times larger [Chua et al. 2024]. Deal every record to a batch by an "
     "independent draw and use 'balls_in_bins', draw each batch by coins and use 'poisson', draw batches of fixed size "
     "afresh and use 'without_replacement', or count every epoch as one release on all data, under 'replace-one'. "
+    "Cost.gaussian(...).estimate(delta=..., shuffled_batches=T) shows what an epoch of T such batches costs at least. "
     "Reports of local randomizers that are shuffled are another matter: Cost.shuffled"
 )
 
@@ -121,6 +122,6 @@ def shuffle(cost: Cost, n: object) -> Cost:
             f"this one has {epsilon:g}",
         )
     made = type(cost)
-    if number == 1:
+    if number == 1 or epsilon < LEAST_LOCAL:  # so little that the reports need no shuffler
         return made(((Pure(epsilon), 1),), cost.adjacency)
     return made(((Shuffled(epsilon, number), 1),), cost.adjacency)

@@ -11,13 +11,41 @@ batch being uniformly random. The event "some sum exceeds C" gives [Chua et al. 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import log_ndtr
 
+from discreet.accounting.leaves.noise import Gaussian
 from discreet.arguments import count, nonnegative, positive, probability
+from discreet.errors import InvalidArgument
 
-__all__ = ["delta_at_least", "epsilon_at_least"]
+if TYPE_CHECKING:
+    from discreet.accounting.cost import Cost
+
+__all__ = ["delta_at_least", "epsilon_at_least", "estimate_of_epoch"]
+
+
+def estimate_of_epoch(cost: Cost, batches: int, *, delta: float | None, epsilon: float | None) -> float:
+    """The lower bound for one epoch in which every batch of a shuffled list is released with the noise of `cost`.
+
+    Several Gaussian releases on the same batch are one, with less noise.
+    """
+    if (delta is None) == (epsilon is None):
+        raise InvalidArgument("delta, epsilon", (delta, epsilon), "pass exactly one of delta= and epsilon=")
+    noise = [(leaf.noise_multiplier, times) for leaf, times in cost.parts if isinstance(leaf, Gaussian)]
+    if len(noise) < len(cost.parts) or not noise or cost.adjacency != "add-remove":
+        raise InvalidArgument(
+            "shuffled_batches",
+            batches,
+            "the bound is known for a sum with Gaussian noise in which a record turns to nothing: ask it of "
+            f"Cost.gaussian(noise_multiplier) under 'add-remove', not of {cost!r}",
+        )
+    multiplier = 1 / math.sqrt(math.fsum(times / value**2 for value, times in noise)) * (1 + 1e-15)
+    if delta is not None:
+        return epsilon_at_least(multiplier, batches=batches, delta=delta)
+    assert epsilon is not None
+    return delta_at_least(multiplier, batches=batches, epsilon=epsilon)
 
 
 def delta_at_least(noise_multiplier: float, *, batches: int, epsilon: float) -> float:

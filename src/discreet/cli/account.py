@@ -25,6 +25,8 @@ account.command(
     epilog=examples(
         "discreet account epsilon --gaussian 1.1 --rate 256/60000 --steps 14000 --delta 1e-5",
         'discreet account epsilon --cost "100 * laplace(5)" --cost "gaussian(2)" --delta 1e-6 --explain',
+        "discreet account epsilon --gaussian 1 --scheme balls_in_bins --rate 1/100 --epochs 5 --delta 1e-6",
+        "discreet account epsilon --cost \"pure(1, adjacency='replace-one').shuffled(1000)\" --delta 1e-6",
         "discreet account epsilon --gaussian 2 --delta 1e-30 --json",
     )
 )(levels.epsilon)
@@ -51,6 +53,7 @@ account.command(
     epilog=examples(
         "discreet account compare --gaussian 1.1 --rate 256/60000 --steps 14000 --delta 1e-5",
         'discreet account compare --cost "laplace(1)" --cost "gaussian(2)" --delta 1e-6',
+        "discreet account compare --laplace 5 --scheme cyclic_poisson --rate 0.1 --epochs 9 --delta 1e-6",
         'discreet account compare --cost "100 * pure(0.1)" --method auto --method advanced --delta 1e-6 --json',
     ),
     short_help="Several costs, or several accountants, in one table.",

@@ -22,6 +22,7 @@ from discreet.cli.options import (
     Json,
     Rate,
     Records,
+    Scheme,
     Steps,
     choice,
 )
@@ -74,6 +75,7 @@ def calibrate(
     epochs: Epochs = None,
     batch: Batch = None,
     records: Records = None,
+    scheme: Scheme = "poisson",
     cost: UnknownCosts = None,
     file: Files = None,
     adjacency: Adjacency = "add-remove",
@@ -88,7 +90,7 @@ def calibrate(
     """
     from discreet.accounting.calibrate import calibrate as solve
 
-    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records)
+    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records, scheme=scheme)
     make = _unknown_cost(mechanism=mechanism, schedule=schedule, expressions=cost, files=file, adjacency=adjacency)
     whole = _is_count(make)
     value = solve(make, epsilon=epsilon, delta=delta, low=low, high=high, integer=whole)

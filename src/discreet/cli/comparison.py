@@ -21,6 +21,7 @@ from discreet.cli.options import (
     LaplaceNoise,
     Rate,
     Records,
+    Scheme,
     Steps,
     choice,
 )
@@ -99,6 +100,7 @@ def compare(
     epochs: Epochs = None,
     batch: Batch = None,
     records: Records = None,
+    scheme: Scheme = "poisson",
     cost: Costs = None,
     file: Files = None,
     adjacency: Adjacency = "add-remove",
@@ -113,7 +115,7 @@ def compare(
     if (delta is None) == (epsilon is None):
         raise WrongUsage("give one of --delta and --epsilon")
     quantity, given, value = ("epsilon", "delta", delta) if epsilon is None else ("delta", "epsilon", epsilon)
-    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records)
+    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records, scheme=scheme)
     named = Selection(gaussian, laplace, schedule, cost, file, adjacency).each()
     choice(*METHODS)(method)
     methods = method or (ACCOUNTANTS if len(named) == 1 else ("auto",))

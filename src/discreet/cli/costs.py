@@ -66,7 +66,8 @@ class Selection:
         [(name, value)] = given
         rate, steps = self.schedule.rate, self.schedule.steps
         cost = one_mechanism(name, self.schedule, self.adjacency)(value)
-        text = f"{name}({value:g})" if rate is None else f"{name}({value:g}).sampled({rate:g})"
+        scheme = "" if self.schedule.scheme == "poisson" else f", scheme='{self.schedule.scheme}'"
+        text = f"{name}({value:g})" if rate is None else f"{name}({value:g}).sampled({rate:g}{scheme})"
         return [Named(text if steps is None else f"{steps} * {text}", cost)]
 
 
@@ -89,13 +90,13 @@ def one_mechanism(name: str, schedule: Schedule, adjacency: str) -> Callable[[fl
     def make(parameter: float) -> Cost:
         cost: Cost = getattr(Cost, name)(parameter, adjacency=adjacency)
         if rate is not None:
-            cost = cost.sampled(rate)
+            cost = cost.sampled(rate, scheme=schedule.scheme)
         if steps is None:
             return cost
         try:
             return steps * cost
         except InvalidArgument as error:
-            raise InvalidArgument("steps", error.value, error.advice) from None
+            raise InvalidArgument(schedule.counted, error.value, error.advice) from None
 
     return make
 

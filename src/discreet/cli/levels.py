@@ -23,6 +23,7 @@ from discreet.cli.options import (
     Method,
     Rate,
     Records,
+    Scheme,
     Steps,
 )
 from discreet.cli.reading import Result, bracket, described, read, width
@@ -50,6 +51,7 @@ def epsilon(
     epochs: Epochs = None,
     batch: Batch = None,
     records: Records = None,
+    scheme: Scheme = "poisson",
     cost: Costs = None,
     file: Files = None,
     adjacency: Adjacency = "add-remove",
@@ -61,7 +63,7 @@ def epsilon(
 
     All costs named are parts of one composition.
     """
-    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records)
+    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records, scheme=scheme)
     total = Selection(gaussian, laplace, schedule, cost, file, adjacency).composed()
     result = read(total, delta=delta, method=method)
     words = in_words(total, result, delta=delta) if explain else None
@@ -78,6 +80,7 @@ def delta(
     epochs: Epochs = None,
     batch: Batch = None,
     records: Records = None,
+    scheme: Scheme = "poisson",
     cost: Costs = None,
     file: Files = None,
     adjacency: Adjacency = "add-remove",
@@ -89,7 +92,7 @@ def delta(
 
     All costs named are parts of one composition.
     """
-    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records)
+    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records, scheme=scheme)
     total = Selection(gaussian, laplace, schedule, cost, file, adjacency).composed()
     result = read(total, epsilon=epsilon, method=method)
     words = in_words(total, result, epsilon=epsilon) if explain else None

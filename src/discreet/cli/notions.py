@@ -15,6 +15,7 @@ from discreet.cli.options import (
     LaplaceNoise,
     Rate,
     Records,
+    Scheme,
     Steps,
 )
 from discreet.cli.reading import described
@@ -34,6 +35,7 @@ def summary(
     epochs: Epochs = None,
     batch: Batch = None,
     records: Records = None,
+    scheme: Scheme = "poisson",
     cost: Costs = None,
     file: Files = None,
     adjacency: Adjacency = "add-remove",
@@ -43,7 +45,7 @@ def summary(
 
     All costs named are parts of one composition.
     """
-    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records)
+    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records, scheme=scheme)
     total = Selection(gaussian, laplace, schedule, cost, file, adjacency).composed()
     found = total.summary(delta)
     schedule.announce(json=json)

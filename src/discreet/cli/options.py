@@ -25,6 +25,7 @@ __all__ = [
     "Method",
     "Rate",
     "Records",
+    "Scheme",
     "Steps",
     "choice",
 ]
@@ -43,6 +44,10 @@ METHODS = (
     "advanced",
 )
 """What `--method` accepts; written here so that `--help` need not load the accountants."""
+
+
+SCHEMES = ("poisson", "without_replacement", "balls_in_bins", "cyclic_poisson")
+"""What `--scheme` accepts, for the same reason."""
 
 
 def choice(*options: str) -> Callable[[Any], Any]:
@@ -72,7 +77,17 @@ LaplaceNoise = Annotated[
 ]
 Rate = Annotated[
     float | None,
-    typer.Option("--rate", parser=number, metavar="RATE", help="Poisson sampling rate, such as 256/60000."),
+    typer.Option("--rate", parser=number, metavar="RATE", help="Sampling rate, such as 256/60000."),
+]
+Scheme = Annotated[
+    str,
+    typer.Option(
+        "--scheme",
+        metavar="NAME",
+        callback=choice(*SCHEMES),
+        show_default=False,
+        help=f"How samples are drawn: {', '.join(SCHEMES)}; poisson by default.",
+    ),
 ]
 Steps = Annotated[
     float | None,

@@ -20,6 +20,7 @@ from discreet.cli.options import (
     LaplaceNoise,
     Rate,
     Records,
+    Scheme,
     Steps,
     choice,
 )
@@ -59,6 +60,7 @@ def plot(
     epochs: Epochs = None,
     batch: Batch = None,
     records: Records = None,
+    scheme: Scheme = "poisson",
     cost: Costs = None,
     file: Files = None,
     adjacency: Adjacency = "add-remove",
@@ -71,7 +73,7 @@ def plot(
     """
     if output.suffix.lower() not in FORMATS:
         raise WrongUsage(f"the ending of '{output}' names no format; use one of {', '.join(FORMATS)}")
-    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records)
+    schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records, scheme=scheme)
     named = Selection(gaussian, laplace, schedule, cost, file, adjacency).each()
     os.environ.setdefault("MPLBACKEND", "Agg")  # drawn to a file: no window system is needed
     from discreet import plots

@@ -30,7 +30,10 @@ class Sampled(OfSample):
                 "cost",
                 self.base.describe(),
                 "sampling needs the dominating pair of a mechanism, and this cost is known only by a curve; "
-                "describe the mechanism itself (for example Cost.gaussian) instead of its guarantee",
+                "describe the mechanism itself (for example Cost.gaussian) instead of its guarantee"
+                if self.base.pair() is None
+                else "its pair speaks of a replaced record, and a Poisson sample needs one for a record that joins or "
+                "leaves; state the mechanism for 'add-remove' and sample it once, at the product of the rates",
             )
 
     def pair(self) -> Pair:

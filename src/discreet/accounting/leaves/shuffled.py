@@ -14,9 +14,10 @@ from discreet.errors import InvalidArgument
 if TYPE_CHECKING:
     from discreet.accounting.pair import Pair
 
-__all__ = ["LARGEST_LOCAL", "MOST_REPORTS", "Shuffled"]
+__all__ = ["LARGEST_LOCAL", "LEAST_LOCAL", "MOST_REPORTS", "Shuffled"]
 
 LARGEST_LOCAL = 10.0
+LEAST_LOCAL = 1e-6
 MOST_REPORTS = 10**9
 
 
@@ -35,9 +36,11 @@ class Shuffled(Leaf):
             raise InvalidArgument(
                 "local_epsilon", epsilon, f"the analysis covers reports of up to epsilon = {LARGEST_LOCAL:g} each"
             )
-        if epsilon < 1e-6:
+        if epsilon < LEAST_LOCAL:
             raise InvalidArgument(
-                "local_epsilon", epsilon, "below 1e-6 shuffling is not worth its analysis: use the cost as it is"
+                "local_epsilon",
+                epsilon,
+                f"below {LEAST_LOCAL:g} use the cost as it is, as Cost.shuffled does: no shuffler is needed",
             )
         object.__setattr__(self, "local_epsilon", epsilon)
         object.__setattr__(self, "n", count("n", self.n, least=1))
