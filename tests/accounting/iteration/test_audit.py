@@ -9,7 +9,8 @@ import pytest
 from scipy.special import ndtr
 
 from discreet import last_iterate
-from discreet.accounting.iteration.process import Process, runs_of
+from discreet.accounting.iteration.process import Process
+from discreet.accounting.iteration.runs import runs_of
 from discreet.accounting.iteration.schedule import cost_of
 
 PROCESSES = 400

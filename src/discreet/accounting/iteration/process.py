@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.accounting.iteration.program import Solution, solve
+from discreet.accounting.iteration.runs import Runs
 from discreet.arguments import positive
 from discreet.errors import InvalidArgument
 
@@ -25,47 +26,16 @@ if TYPE_CHECKING:
 
     Reals = NDArray[np.float64]
 
-__all__ = ["Process", "Runs", "runs_of"]
-
-Runs = tuple[tuple[int, float], ...]
-"""(how often, value), in order."""
+__all__ = ["MOST_STEPS", "Process"]
 
 MOST_STEPS = 10_000_000
-"""Steps that touch the record, and changes of the schedule, that one process may have."""
+"""Steps that touch the record, or changes of a schedule, that one process may have."""
 
 MOST_RATIOS = 20
 """Different ratios of diameter to noise for which contraction is tried."""
 
 _GROWTH = 200.0
 """Merged steps may grow distances by at most e^200: floats end at e^709."""
-
-
-def runs_of(values: Reals) -> Runs:
-    """A schedule as runs of equal values.
-
-    >>> runs_of(np.array([1.0, 1.0, 0.5]))
-    ((2, 1.0), (1, 0.5))
-    """
-    if not len(values):
-        return ()
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(values) != 0]))
-    counts = np.diff(np.append(starts, len(values)))
-    return tuple(zip(counts.tolist(), values[starts].tolist(), strict=True))
-
-
-def _checked(name: str, runs: Any, *, positive_values: bool) -> Runs:
-    try:
-        rows = tuple((int(count), float(value)) for count, value in runs)
-        whole = all(count == given for (count, _), (given, _) in zip(rows, runs, strict=True))
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument(name, runs, "pass pairs (how often, value)") from None
-    if not whole or any(count < 1 for count, _ in rows):
-        raise InvalidArgument(name, runs, "pass pairs (how often, value) with whole numbers >= 1")
-    for _, value in rows:
-        if not math.isfinite(value) or value < 0 or (positive_values and value == 0):
-            sign = "> 0" if positive_values else ">= 0"
-            raise InvalidArgument(name, value, f"pass finite numbers {sign}")
-    return rows
 
 
 @dataclass(frozen=True)
@@ -86,66 +56,53 @@ class Process:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise InvalidArgument("name", self.name, "pass a short text")
-        object.__setattr__(self, "contraction", _checked("contraction", self.contraction, positive_values=False))
-        object.__setattr__(self, "noise", _checked("noise", self.noise, positive_values=True))
-        object.__setattr__(self, "push", _checked("push", self.push, positive_values=False))
+        object.__setattr__(self, "contraction", Runs.of("contraction", self.contraction))
+        object.__setattr__(self, "noise", Runs.of("noise", self.noise, positive_values=True))
+        object.__setattr__(self, "push", Runs.of("push", self.push))
         if self.diameter is not None:
             object.__setattr__(self, "diameter", positive("diameter", self.diameter))
-        lengths = {sum(count for count, _ in runs) for runs in (self.contraction, self.noise, self.push)}
+        lengths = {runs.steps for runs in (self.contraction, self.noise, self.push)}
         if len(lengths) != 1 or lengths == {0}:
             raise InvalidArgument("steps", sorted(lengths), "pass schedules of the same length, at least one step")
-        touched = sum(count for count, value in self.push if value > 0)
-        changes = len(self.contraction) + len(self.noise) + len(self.push)
-        if touched + changes > MOST_STEPS:
-            raise InvalidArgument("steps", touched + changes, f"pass a process of at most {MOST_STEPS} different steps")
+        different = max(len(self.contraction), len(self.noise), len(self.push), self.touched)
+        if different > MOST_STEPS:
+            raise InvalidArgument("steps", different, f"pass a process of at most {MOST_STEPS} different steps")
 
     @property
     def steps(self) -> int:
         """How many steps there are."""
-        return sum(count for count, _ in self.push)
+        return self.push.steps
 
     @cached_property
     def _pieces(self) -> tuple[NDArray[np.int64], Reals, Reals, Reals]:
         """Counts, contraction, noise and push of the stretches in which none of them changes."""
-        ends = [np.cumsum([count for count, _ in runs]) for runs in (self.contraction, self.noise, self.push)]
-        edges = np.unique(np.concatenate(ends))
-        values = [
-            np.array([value for _, value in runs])[np.searchsorted(end, edges)]
-            for runs, end in zip((self.contraction, self.noise, self.push), ends, strict=True)
-        ]
+        schedules = (self.contraction, self.noise, self.push)
+        if max(map(len, schedules)) == self.steps:
+            spread = [np.repeat(runs.values, runs.counts) for runs in schedules]
+            return np.ones(self.steps, dtype=np.int64), spread[0], spread[1], spread[2]
+        edges = np.unique(np.concatenate([runs.ends for runs in schedules]))
+        values = [runs.values[np.searchsorted(runs.ends, edges)] for runs in schedules]
         return np.diff(edges, prepend=0), values[0], values[1], values[2]
 
     @cached_property
     def _merged(self) -> tuple[NDArray[np.int64], Reals, Reals, Reals]:
         """The same process with untouched stretches merged into one step each; how many steps each stands for."""
         counts, factors, noises, pushes = self._pieces
-        parts: list[tuple[NDArray[np.int64], Reals, Reals, Reals]] = []
-        if len(counts) == int(counts.sum()):
+        if len(counts) == self.steps:
             return counts, factors, noises, pushes
-        for count, factor, noise, push in zip(
-            counts.tolist(), factors.tolist(), noises.tolist(), pushes.tolist(), strict=True
-        ):
-            sizes = [1] * count if push > 0 else self._sizes(count, factor)
-            if push > 0:
-                parts.append(
-                    (
-                        np.ones(count, dtype=np.int64),
-                        np.full(count, factor),
-                        np.full(count, noise),
-                        np.full(count, push),
-                    )
-                )
-                continue
-            joined = [_merge(size, factor, noise) for size in sizes]
-            parts.append(
-                (
-                    np.array(sizes, dtype=np.int64),
-                    np.array([c for c, _ in joined]),
-                    np.array([nu for _, nu in joined]),
-                    np.zeros(len(sizes)),
-                )
-            )
-        return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))  # type: ignore[return-value]
+        quiet = pushes == 0
+        pieces = np.where(quiet, 1, counts)  # how many steps each stretch becomes
+        growing = np.flatnonzero(quiet & (counts > 1) & (factors > 1))
+        parts = {int(i): self._sizes(int(counts[i]), float(factors[i])) for i in growing}
+        for i, own in parts.items():
+            pieces[i] = len(own)
+        owner = np.repeat(np.arange(len(counts)), pieces)
+        sizes = np.where(quiet, counts, 1)[owner]
+        first = np.cumsum(pieces) - pieces
+        for i, own in parts.items():
+            sizes[first[i] : first[i] + len(own)] = own
+        merged = merge(sizes, factors[owner], noises[owner])
+        return sizes, merged[0], merged[1], pushes[owner]
 
     def _sizes(self, count: int, factor: float) -> list[int]:
         """Into which sizes an untouched stretch is merged: one, unless distances grow."""
@@ -195,7 +152,7 @@ class Process:
     @property
     def touched(self) -> int:
         """How many steps use the record."""
-        return sum(count for count, value in self.push if value > 0)
+        return int(self.push.counts[self.push.values > 0].sum())
 
     def allocation(self) -> Reals:
         """a_t for every step: how much of the distance its noise hides; sum (a_t / nu_t)^2 is `solution.mu` squared."""
@@ -223,7 +180,7 @@ class Process:
             return "composition"
         return "iteration from the diameter" if self.solution.start else "iteration"
 
-    def since_last_use(self) -> tuple[float, Runs] | None:
+    def since_last_use(self) -> tuple[float, tuple[tuple[int, float], ...]] | None:
         """mu right after the record's last use, and the ratio c D / nu of every step since; None if nothing follows."""
         counts, factors, noises, pushes = self._pieces
         used = int(np.flatnonzero(pushes > 0)[-1]) + 1
@@ -232,13 +189,8 @@ class Process:
         ratios = np.nextafter(factors[used:] * self.diameter / noises[used:], math.inf) * (1 + 2.0**-51)
         if len(ratios) > MOST_RATIOS or not (ratios > 0).all():
             return None
-        before = Process(
-            self.name,
-            tuple(zip(counts[:used].tolist(), factors[:used].tolist(), strict=True)),
-            tuple(zip(counts[:used].tolist(), noises[:used].tolist(), strict=True)),
-            tuple(zip(counts[:used].tolist(), pushes[:used].tolist(), strict=True)),
-            self.diameter,
-        )
+        factor, noise, push = (Runs(counts[:used], column[:used]) for column in (factors, noises, pushes))
+        before = Process(self.name, factor, noise, push, self.diameter)
         return before.mu, tuple(zip(counts[used:].tolist(), ratios.tolist(), strict=True))
 
     def why(self) -> str:
@@ -261,15 +213,17 @@ class Process:
         )
 
 
-def _merge(count: int, factor: float, noise: float) -> tuple[float, float]:
-    """k steps without a push as one: c^k rounded up, nu sqrt(1 + c^2 + ... + c^{2(k-1)}) rounded down."""
-    if count == 1:
-        return factor, noise
-    if factor == 1:
-        return 1.0, noise * math.sqrt(count) * (1 - 1e-15)
-    if factor == 0:
-        return 0.0, noise
-    log_factor = math.log1p(factor - 1) if factor > 0.5 else math.log(factor)  # factor - 1 is exact from 1/2 on
-    total = math.expm1(2 * count * log_factor) / ((factor - 1) * (factor + 1))
-    grown = math.exp(count * log_factor)
-    return grown * (1 + 1e-15 * (8 + abs(count * log_factor))), noise * math.sqrt(total) * (1 - 1e-14)
+def merge(counts: NDArray[np.int64], factors: Reals, noises: Reals) -> tuple[Reals, Reals]:
+    """k equal steps without a push as one, for many k: c^k rounded up, nu sqrt(1 + ... + c^{2(k-1)}) rounded down."""
+    k = counts.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+        # c - 1 is exact from 1/2 on
+        log_factor = np.where(factors > 0.5, np.log1p(np.maximum(factors, 0.5) - 1), np.log(factors))
+        total = np.expm1(2 * k * log_factor) / ((factors - 1) * (factors + 1))
+        grown = np.exp(k * log_factor) * (1 + 1e-15 * (8 + np.abs(k * log_factor)))
+        blurred = noises * np.sqrt(total) * (1 - 1e-14)
+    one, zero = factors == 1, factors == 0
+    grown = np.where(one, 1.0, np.where(zero, 0.0, grown))
+    blurred = np.where(one, noises * np.sqrt(k) * (1 - 1e-15), np.where(zero, noises, blurred))
+    single = counts == 1
+    return np.where(single, factors, grown), np.where(single, noises, blurred)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.accounting.cost import Cost
-from discreet.accounting.iteration.process import MOST_STEPS, Process, Runs, runs_of
+from discreet.accounting.iteration.process import MOST_STEPS, Process
+from discreet.accounting.iteration.runs import Runs, runs_of
 from discreet.accounting.leaves.iterate import LastIterate
 from discreet.arguments import count, one_of, positive
 from discreet.errors import InvalidArgument
@@ -48,14 +49,17 @@ def touched_steps(steps: int, touches: Any) -> NDArray[np.int64]:
     if isinstance(touches, str):
         one_of("touches", touches, ("all",))
         return np.arange(count("steps", steps, least=1))
-    given = list(touches) if isinstance(touches, Iterable) else [touches]
-    places = [count("touches", place, least=1) for place in given]
-    if not places:
+    if isinstance(touches, np.ndarray) and touches.dtype.kind in "iu":
+        places = touches.reshape(-1).astype(np.int64)
+    else:
+        given = list(touches) if isinstance(touches, Iterable) else [touches]
+        places = np.array([count("touches", place, least=1) for place in given], dtype=np.int64)
+    if not len(places):
         raise InvalidArgument("touches", touches, "pass at least one step; a record that is never used costs nothing")
-    for place in places:
-        if place > steps:
+    for place in (int(places.min()), int(places.max())):
+        if not 1 <= place <= steps:
             raise InvalidArgument("touches", place, f"there are {steps} steps; pass numbers between 1 and {steps}")
-    return np.unique(np.array(places, dtype=np.int64)) - 1
+    return np.unique(places) - 1
 
 
 def diameter_of(diameter: float | None, radius: float | None) -> float | None:
@@ -88,27 +92,18 @@ def laid_out(
 
 
 def _runs(values: Reals, steps: int) -> Runs:
-    return ((steps, float(values[0])),) if len(values) == 1 else runs_of(values)
+    return Runs.same(steps, float(values[0])) if len(values) == 1 else runs_of(values)
 
 
 def _pushes(size: Reals, places: NDArray[np.int64], steps: int) -> Runs:
-    """Runs of pushes at the given steps and of nothing between them."""
+    """Runs of pushes at the given steps, in order, and of nothing between them."""
     if len(places) == steps:
         return _runs(size, steps)
-    runs: list[tuple[int, float]] = []
-    following = 0
-    for place in places.tolist():
-        value = float(size[0] if len(size) == 1 else size[place])
-        if place > following:
-            runs.append((place - following, 0.0))
-        if runs and runs[-1][1] == value:
-            runs[-1] = (runs[-1][0] + 1, value)
-        else:
-            runs.append((1, value))
-        following = place + 1
-    if following < steps:
-        runs.append((steps - following, 0.0))
-    return tuple(runs)
+    gaps = np.diff(places, prepend=-1, append=steps) - 1
+    counts, values = np.ones(2 * len(places) + 1, dtype=np.int64), np.zeros(2 * len(places) + 1)
+    counts[::2] = gaps
+    values[1::2] = size[0] if len(size) == 1 else size[places]
+    return Runs(counts[counts > 0], values[counts > 0]).joined()
 
 
 def cost_of(process: Process, adjacency: str) -> Cost:

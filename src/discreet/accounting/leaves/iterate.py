@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from discreet.accounting.iteration.process import Process, Runs
+from discreet.accounting.iteration.process import Process
+from discreet.accounting.iteration.runs import Runs
 from discreet.accounting.leaves.contracted import Contracted
 from discreet.accounting.leaves.guarantees import GaussianGuarantee
 from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, check_fields, decimal, rounded_up
@@ -117,7 +118,12 @@ class LastIterate(Leaf):
 
     @cached_property
     def _digest(self) -> str:
-        return hashlib.sha256(repr(self.process).encode()).hexdigest()[:16]
+        process = self.process
+        words = hashlib.sha256(repr((process.name, process.diameter)).encode())
+        for runs in (process.contraction, process.noise, process.push):
+            words.update(len(runs).to_bytes(8, "big"))
+            words.update(runs.content)
+        return words.hexdigest()[:16]
 
     def __repr__(self) -> str:
         return f"LastIterate({self.process.name}, {self.process.steps} steps, {self._digest})"
@@ -129,4 +135,4 @@ class LastIterate(Leaf):
 def _runs(name: str, value: object) -> Runs:
     if not isinstance(value, list) or not all(isinstance(row, list) and len(row) == 2 for row in value):
         raise StorageError(f"the field '{name}' of a 'last_iterate' entry must be a list of [count, value] pairs.")
-    return tuple((row[0], row[1]) for row in value)
+    return Runs.of(name, value)
