@@ -184,7 +184,7 @@ def _replaced(base: Leaf, twice: Leaf, rate: float) -> Pair | None:
         return None
     if _is_noise(base):
         assert isinstance(one, GaussianPair)
-        return TwoSidedGaussianPair(1 / one.mu, rate)
+        return TwoSidedGaussianPair(1 / one.mu * (1 - 2.0**-51), rate)  # two roundings, both paid for
     largest = _largest_loss(base.pure_epsilon(), rate)
     epsilons = np.union1d(corners_of(one), corners_of(two))
     values = np.array([(profile_of(one, float(e)), profile_of(two, float(e))) for e in epsilons])
