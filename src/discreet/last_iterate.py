@@ -18,6 +18,11 @@ from discreet.accounting.iteration.by_position import (
     pnsgd_by_position,
     skip_pnsgd_by_position,
 )
+from discreet.accounting.iteration.everyone import (
+    cyclic_by_position,
+    noisy_gradient_descent_by_position,
+    process_by_person,
+)
 from discreet.accounting.iteration.personal import PersonalCosts
 from discreet.accounting.iteration.process import Process
 from discreet.accounting.iteration.random_end import skip_pnsgd, stop_pnsgd
@@ -27,15 +32,18 @@ __all__ = [
     "PersonalCosts",
     "Process",
     "cyclic",
+    "cyclic_by_position",
     "describe",
     "general_noise",
     "hockey_stick_contraction",
     "multi_epoch_pnsgd",
     "multi_epoch_pnsgd_by_position",
     "noisy_gradient_descent",
+    "noisy_gradient_descent_by_position",
     "pnsgd",
     "pnsgd_by_position",
     "process",
+    "process_by_person",
     "sampled_projected_sgd",
     "skip_pnsgd",
     "skip_pnsgd_by_position",

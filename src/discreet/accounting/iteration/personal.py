@@ -2,8 +2,9 @@ r"""One cost for each person: records that are used early are hidden by all step
 
 A list of costs would be slow for a million people. `PersonalCosts` keeps one mu and one weight for each position:
 person i has delta_i(epsilon) = weight_i delta_{mu_i}(epsilon), where weight_i is the probability that their record is
-used at all. Epsilons are found at some positions by bisection, guessed between them, and every guess is checked against
-the profile; one that fails is replaced by the epsilon of the next position that was bisected, which is larger.
+used at all. On a bounded set a second bound may stand beside it, by contraction. Epsilons are found at some positions
+by bisection, guessed between them, and every guess is checked against the profile; one that fails is replaced by the
+epsilon of the next position that was bisected, which is larger.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.accounting.cost import ADJACENCIES, Cost
+from discreet.accounting.leaves.contracted import log_delta_of
 from discreet.accounting.leaves.leaf import LARGEST_EPSILON
 from discreet.arguments import count, nonnegative, one_of, probability, unit_fraction
 from discreet.divergence.drawing import Drawable
@@ -31,17 +33,57 @@ if TYPE_CHECKING:
 
     Reals = NDArray[np.float64]
 
-__all__ = ["PersonalCosts", "PersonalEpsilon", "log_delta_above"]
+__all__ = ["Blurred", "PersonalCosts", "PersonalEpsilon", "log_delta_above"]
 
 _NODES = 4000
 _ROOM = 3e-6
 """How much a guess is enlarged, so that it holds where the curve is concave between two nodes."""
+
+_POINTS = 20_000
+"""Of the grid of epsilons at which contraction is read: a thousandth apart."""
 
 _MARGIN = 1e-10
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
 
 _LEFT = -5.0
 _PATIENCE = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Blurred:
+    """What was mu-GDP when a record was last used, and `steps` times blurred since, at a ratio of diameter to noise.
+
+    delta <= delta_mu(epsilon) theta(epsilon)^steps, theta the profile of ratio-GDP; see `Contracted`.
+    """
+
+    mu: float
+    ratio: float
+    steps: Reals
+    """By person."""
+
+    def epsilon(self, delta: float) -> Reals:
+        """Everyone's epsilon, rounded up to the next point of a grid: the first at which their steps are enough."""
+        log_level = math.log(delta) - 1e-15
+        last = self.mu * (self.mu / 2 + math.sqrt(-2 * log_level)) * (1 + 1e-9)  # by Chernoff nobody needs more
+        grid = np.append(0.0, np.geomspace(last * 1e-9, last, _POINTS))
+        missing = log_delta_of(self.mu, grid) - log_level
+        with np.errstate(divide="ignore"):
+            needed = np.where(missing <= 0, 0.0, missing / -self._log_factor(grid) * (1 + 1e-12))
+        needed = np.maximum.accumulate(needed[::-1])  # falls with epsilon, but for rounding
+        place = np.searchsorted(needed, self.steps, side="right")
+        return np.where(place > 0, grid[np.maximum(len(grid) - place, 0) % len(grid)], np.inf)
+
+    def delta(self, epsilon: float) -> Reals:
+        """Everyone's delta."""
+        at = np.array([epsilon])
+        return np.asarray(np.exp(log_delta_of(self.mu, at) + self.steps * self._log_factor(at)))
+
+    def _log_factor(self, epsilon: Reals) -> Reals:
+        return log_delta_of(self.ratio, epsilon) if self.ratio <= LARGEST_EPSILON else np.zeros(len(epsilon))
+
+    def of(self, people: NDArray[np.int64]) -> Blurred:
+        """That of some people, in this order."""
+        return Blurred(self.mu, self.ratio, self.steps[people])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,6 +106,8 @@ class PersonalCosts(Drawable):
     adjacency: str
     make: Callable[[int], Cost] = field(repr=False)
     """The cost of the person at a position."""
+    blurred: Blurred | None = None
+    """A second bound of everyone's profile, if the set is bounded."""
 
     def __post_init__(self) -> None:
         one_of("adjacency", self.adjacency, ADJACENCIES)
@@ -97,31 +141,19 @@ class PersonalCosts(Drawable):
         if level == 0:
             return np.full(len(self), np.inf)
         order = np.lexsort((self.weight, self.mu))
-        mu, weight = self.mu[order], self.weight[order]
+        mu, weight = self.mu[order], np.maximum.accumulate(self.weight[order])
+        first = np.append(True, (np.diff(mu) != 0) | (np.diff(weight) != 0))  # whole batches have the same
         result = np.empty(len(self))
-        result[order] = self._sorted(mu, np.maximum.accumulate(weight), level)
-        return result
-
-    def _sorted(self, mu: Reals, weight: Reals, delta: float) -> Reals:
-        """Epsilons of people whose mu and weight both grow, so that epsilon does too."""
-        with np.errstate(divide="ignore"):
-            log_level = np.log(delta) - np.log(weight) - 1e-15
-        last = len(mu) - 1
-        ends = np.geomspace(1, last + 1, _NODES).astype(np.int64) - 1
-        nodes = np.unique(np.concatenate([ends, last - ends]))
-        known = _bisected(mu[nodes], log_level[nodes])
-        if len(nodes) == len(mu):
-            return known
-        places = np.arange(len(mu))
-        above = known[np.searchsorted(nodes, places)]
-        guess = np.minimum(np.interp(places, nodes, known) * (1 + _ROOM), above)
-        return np.where(_holds(mu, guess, log_level), guess, above)
+        result[order] = _sorted(mu[first], weight[first], level)[np.cumsum(first) - 1]
+        return result if self.blurred is None else np.minimum(result, self.blurred.epsilon(level))
 
     def delta(self, epsilon: float) -> Reals:
         """The certified delta of everyone at an epsilon, in the order of their positions."""
         level = nonnegative("epsilon", epsilon)
-        log_delta = _log_delta(self.mu, np.full(len(self), level))
-        return np.minimum(1.0, self.weight * np.exp(log_delta) * (1 + _MARGIN) + 5e-324)
+        found = self.weight * np.exp(_log_delta(self.mu, np.full(len(self), level)))
+        if self.blurred is not None:
+            found = np.minimum(found, self.blurred.delta(level))
+        return np.minimum(1.0, found * (1 + _MARGIN) + 5e-324)
 
     def worst_position(self, delta: float = 1e-6) -> int:
         """The position with the largest epsilon."""
@@ -189,13 +221,24 @@ def log_delta_above(mu: Reals, epsilon: Reals) -> Reals:
     return np.asarray(np.where(score < _LEFT, 0.0, found))
 
 
-def _holds(mu: Reals, epsilon: Reals, log_level: Reals) -> NDArray[np.bool_]:
-    """Whether the profile at these epsilons is certainly at most the level."""
-    return np.asarray(_log_delta(mu, epsilon) <= log_level)
+def _sorted(mu: Reals, weight: Reals, delta: float) -> Reals:
+    """Epsilons of people whose mu and weight both grow, so that epsilon does too."""
+    with np.errstate(divide="ignore"):
+        log_level = np.log(delta) - np.log(weight) - 1e-15
+    last = len(mu) - 1
+    ends = np.geomspace(1, last + 1, _NODES).astype(np.int64) - 1
+    nodes = np.unique(np.concatenate([ends, last - ends]))
+    known = _bisected(mu[nodes], log_level[nodes])
+    if len(nodes) == len(mu):
+        return known
+    places = np.arange(len(mu))
+    above = known[np.searchsorted(nodes, places)]
+    guess = np.minimum(np.interp(places, nodes, known) * (1 + _ROOM), above)
+    return np.where(_log_delta(mu, guess) <= log_level, guess, above)
 
 
 def _log_delta(mu: Reals, epsilon: Reals) -> Reals:
-    """ln of an upper bound of delta_mu(epsilon), the slow one where the quick one gives up."""
+    """ln of an upper bound of each profile at its epsilon, the slow one where the quick one gives up."""
     log_delta = log_delta_above(mu, epsilon)
     far = epsilon / mu - mu / 2 < _LEFT
     if far.any():
@@ -208,9 +251,9 @@ def _bisected(mu: Reals, log_level: Reals) -> Reals:
     low = np.zeros(len(mu))
     # by Chernoff: delta is at most P(Z > epsilon/mu - mu/2)
     high = mu * (mu / 2 + np.sqrt(np.maximum(0.0, -2 * log_level))) * (1 + 1e-9) + 1e-300
-    high = np.where((log_level >= 0) | _holds(mu, low, log_level), 0.0, high)
+    high = np.where((log_level >= 0) | (_log_delta(mu, low) <= log_level), 0.0, high)
     for _ in range(_PATIENCE):
         middle = 0.5 * (low + high)
-        good = _holds(mu, middle, log_level)
+        good = _log_delta(mu, middle) <= log_level
         low, high = np.where(good, low, middle), np.where(good, middle, high)
     return high

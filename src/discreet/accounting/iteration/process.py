@@ -216,7 +216,7 @@ class Process:
 def merge(counts: NDArray[np.int64], factors: Reals, noises: Reals) -> tuple[Reals, Reals]:
     """k equal steps without a push as one, for many k: c^k rounded up, nu sqrt(1 + ... + c^{2(k-1)}) rounded down."""
     k = counts.astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+    with np.errstate(all="ignore"):
         # c - 1 is exact from 1/2 on
         log_factor = np.where(factors > 0.5, np.log1p(np.maximum(factors, 0.5) - 1), np.log(factors))
         total = np.expm1(2 * k * log_factor) / ((factors - 1) * (factors + 1))

@@ -129,5 +129,5 @@ def stop_pnsgd_by_position(
         np.arange(people, 0, -1) / people,
         adjacency,
         partial(at_position, make),
-        contraction,
+        contraction=contraction,
     )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Reals = NDArray[np.float64]
 
-__all__ = ["Contracted"]
+__all__ = ["Contracted", "log_delta_of"]
 
 _POINTS = 1200
 _LAST = 1e-15
@@ -76,10 +76,10 @@ class Contracted(Leaf):
 
     def profile(self, epsilon: Reals) -> Reals:
         """An upper bound of delta at each epsilon >= 0, of both directions."""
-        log_delta = _log_delta(self.mu, epsilon)
+        log_delta = log_delta_of(self.mu, epsilon)
         for times, ratio in self.ratios:
             if ratio <= LARGEST_EPSILON:  # otherwise nothing is blurred
-                log_delta = log_delta + times * _log_delta(ratio, epsilon)
+                log_delta = log_delta + times * log_delta_of(ratio, epsilon)
         return np.asarray(np.minimum(1.0, np.exp(np.maximum(log_delta, -744.0))))
 
     def pair(self) -> Pair:
@@ -151,7 +151,7 @@ class Contracted(Leaf):
         return f"contracted(mu={self.mu:.6g}, {sum(times for times, _ in self.ratios)} steps since)"
 
 
-def _log_delta(mu: float, epsilon: Reals) -> Reals:
+def log_delta_of(mu: float, epsilon: Reals) -> Reals:
     """ln delta of mu-GDP at each epsilon, rounded up; at most 0."""
     near = np.minimum(epsilon, mu * (1e4 + mu / 2))  # further out delta is smaller still
     value = np.asarray(log_hockey_stick_gaussian(near, mu=mu))
