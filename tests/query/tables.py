@@ -66,6 +66,7 @@ def without_noise(monkeypatch: pytest.MonkeyPatch, bound: int | None = None) -> 
 
     for name in ("rounded_gaussian", "rounded_laplace"):
         monkeypatch.setattr(measuring, name, none)
+    monkeypatch.setattr(measuring, "staircase", lambda epsilon, sensitivity, split, size, **_: none(epsilon, size))
     monkeypatch.setattr(ranks, "rounded_gaussian", none)
     for name in ("choose_bound", "choose_share"):
         monkeypatch.setattr(measuring, name, lambda buckets, *_, **__: int(max(buckets)) if bound is None else bound)
@@ -77,10 +78,10 @@ def steps(session: DuckDBSession, plan: Private) -> tuple[list[np.ndarray], list
     limits: list[float] = []
     original = measuring._Run._with_noise
 
-    def spied(self: Any, sums: Any, grid: Any, multiplier: float, *, quantum: float) -> Any:
+    def spied(self: Any, sums: Any, grid: Any, measure: int, *, quantum: float) -> Any:
         seen.append(np.asarray(sums, dtype=np.float64))
         limits.append(grid.sensitivity)
-        return original(self, sums, grid, multiplier, quantum=quantum)
+        return original(self, sums, grid, measure, quantum=quantum)
 
     measuring._Run._with_noise = spied  # type: ignore[method-assign]
     try:

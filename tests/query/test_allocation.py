@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,27 +15,33 @@ from discreet.query.allocation import allocate
 from discreet.query.target import Target, target_of
 
 WEIGHTS = st.lists(st.floats(0.1, 10), min_size=1, max_size=5).map(tuple)
-SHAPES = {"gaussian": st.booleans(), "choices": st.integers(0, 4), "keys": st.booleans(), "weights": WEIGHTS}
+SHAPES = {
+    "shape": st.fixed_dictionaries(
+        {
+            "gaussian": st.booleans(),
+            "choices": st.integers(0, 4),
+            "keys": st.booleans(),
+            "weights": WEIGHTS,
+            "groups": st.integers(1, 5000),
+            "alone": st.booleans(),
+        }
+    )
+}
 
 
 @settings(max_examples=25)
 @given(epsilon=st.floats(0.01, 5), log_delta=st.floats(-12, -3), **SHAPES)
-def test_no_division_costs_more_than_epsilon_at_delta(
-    epsilon: float, log_delta: float, gaussian: bool, choices: int, keys: bool, weights: tuple[float, ...]
-) -> None:
+def test_no_division_costs_more_than_epsilon_at_delta(epsilon: float, log_delta: float, shape: dict[str, Any]) -> None:
     delta = 10**log_delta
-    target = Target(epsilon=epsilon, delta=delta)
-    cost = allocate(target, gaussian=gaussian, choices=choices, keys=keys, weights=weights).cost
+    cost = allocate(Target(epsilon=epsilon, delta=delta), **shape).cost
     # The exponential mechanism alone may be read as pure DP; the Gaussian path is proved by mu and the leak.
     assert cost.delta(epsilon) <= delta * (1 + 1e-9)
 
 
 @settings(max_examples=25)
-@given(value=st.floats(1e-4, 2), **(SHAPES | {"keys": st.just(False)}))
-def test_no_division_costs_more_than_rho_or_mu(
-    value: float, gaussian: bool, choices: int, keys: bool, weights: tuple[float, ...]
-) -> None:
-    shape = {"gaussian": gaussian, "choices": choices, "keys": keys, "weights": weights}
+@given(value=st.floats(1e-4, 2), **SHAPES)
+def test_no_division_costs_more_than_rho_or_mu(value: float, shape: dict[str, Any]) -> None:
+    shape["keys"] = False
     assert allocate(Target(rho=value), **shape).cost.zcdp() <= value * (1 + 1e-9)
     assert allocate(Target(mu=value), **shape).cost.gdp() <= value * (1 + 1e-9)
 
@@ -45,6 +52,24 @@ def test_a_heavier_measure_has_less_noise_on_both_paths() -> None:
     assert laplace == pytest.approx((4.0, 4 / 3))
     gaussian = allocate(target, gaussian=True, choices=0, keys=False, weights=(1.0, 4.0)).noise
     assert gaussian[0] == pytest.approx(2 * gaussian[1])
+
+
+def test_more_groups_leave_more_for_the_numbers_and_less_for_the_choice_of_a_bound() -> None:
+    shares = [
+        allocate(Target(epsilon=1.0), gaussian=False, choices=1, keys=False, weights=(1.0,), groups=groups).choice
+        for groups in (1, 4, 40, 4000)
+    ]
+    assert shares == pytest.approx([0.2, 0.2 * 4**-0.4, 0.05, 0.05], rel=1e-9)
+
+
+def test_staircase_noise_is_taken_for_single_numbers_that_are_well_paid_and_costs_pure_epsilon() -> None:
+    shape = {"gaussian": False, "choices": 0, "keys": False, "weights": (1.0,)}
+    assert allocate(Target(epsilon=1.0), alone=True, **shape).stairs
+    assert not allocate(Target(epsilon=0.8), alone=True, **shape).stairs
+    assert not allocate(Target(epsilon=1.0), **shape).stairs
+    # Laplace noise of the same epsilon has a smaller delta below it: it must not be claimed for a staircase.
+    cost = allocate(Target(epsilon=1.0), alone=True, **shape).cost
+    assert cost.delta(0.0) == pytest.approx(math.tanh(0.5), rel=1e-6)
 
 
 def test_private_keys_need_a_delta_and_the_refusal_says_so() -> None:

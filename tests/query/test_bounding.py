@@ -78,6 +78,43 @@ def test_a_unit_changes_every_vector_of_sums_by_no_more_than_the_noise_is_made_f
     assert reached > 0.99  # some unit changes as much as it may: the claim is not empty
 
 
+PLAIN = (AGGREGATES[0], AGGREGATES[2], AGGREGATES[5], AGGREGATES[6])
+
+
+@pytest.mark.parametrize("options", ["clip", "rows"])
+@pytest.mark.parametrize("keys", [(), (replace(PUBLIC, of_unit=True),), (WRONG,)], ids=["all", "public", "wrong"])
+@pytest.mark.parametrize("aggregates", [PLAIN, PLAIN[:1], PLAIN[1:2]], ids=["several", "count", "sum"])
+def test_a_unit_changes_one_number_alone_where_staircase_noise_is_used(
+    aggregates: tuple, keys: tuple, options: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A staircase costs epsilon for any change at all, so it may protect one number of a unit, and no second one."""
+    without_noise(monkeypatch, bound=9)
+    drawn: list[int] = []
+    none = lambda epsilon, sensitivity, split, size, **_: (drawn.append(sensitivity), np.zeros(size, dtype=np.int64))[1]
+    monkeypatch.setattr("discreet.query.measuring.staircase", none)
+    monkeypatch.setattr("discreet.query.measuring._Run.secret", 12345)
+    everything = lambda numbers, *_, **__: np.ones(numbers.size, dtype=bool)
+    monkeypatch.setattr("discreet.query.keys.kept_by_count", everything)
+    plan = private_plan(block(*aggregates, keys=keys), Target(epsilon=20.0, delta=1e-12), OPTIONS[options])
+    assert plan.allocation.stairs
+    assert not private_plan(block(*aggregates, keys=(PUBLIC,)), Target(epsilon=20.0), Options()).allocation.stairs
+    table = visits(6, 200, 2)
+    with session_of(table) as session:
+        whole, _ = steps(session, plan)
+    made_for = drawn[:]
+    assert len(made_for) == len(whole)
+    reached = 0.0
+    for unit in range(6):
+        rest = table.filter(pc.fill_null(pc.not_equal(table["u"], unit), True))
+        with session_of(rest) as session:
+            fewer, _ = steps(session, plan)
+        for a, b, limit in zip(whole, fewer, made_for, strict=True):
+            assert np.count_nonzero(a - b) <= 1
+            assert np.max(np.abs(a - b)) <= limit
+            reached = max(reached, float(np.max(np.abs(a - b))) / limit)
+    assert reached > 0.99
+
+
 @pytest.mark.parametrize("path", TARGETS)
 def test_a_row_changes_no_more_where_every_row_is_a_unit(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     without_noise(monkeypatch, bound=9)

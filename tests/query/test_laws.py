@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import bdtr, bdtrc
 
-from discreet.query.laws import NoisySum
+from discreet.noise import staircase
+from discreet.query.laws import GAUSSIAN, LAPLACE, Law, NoisySum, least_median_gamma, staircase_law
 
 ALPHA = 1e-9
 DRAWS = 10_000
@@ -14,6 +15,10 @@ DRAWS = 10_000
 
 def noise(rng: np.random.Generator, scale: float, *, gaussian: bool) -> np.ndarray:
     return rng.normal(0, scale, DRAWS) if gaussian else rng.laplace(0, scale, DRAWS)
+
+
+def law(gaussian: bool) -> Law:
+    return GAUSSIAN if gaussian else LAPLACE
 
 
 def holds(covered: np.ndarray, confidence: float) -> bool:
@@ -26,17 +31,68 @@ def holds(covered: np.ndarray, confidence: float) -> bool:
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.99])
 def test_the_interval_of_a_sum_holds_as_often_as_it_says(gaussian: bool, confidence: float) -> None:
     rng = np.random.default_rng(1)
-    low, high = NoisySum(7.0 + noise(rng, 3.0, gaussian=gaussian), 3.0, gaussian).interval(confidence)
+    low, high = NoisySum(7.0 + noise(rng, 3.0, gaussian=gaussian), 3.0, law(gaussian)).interval(confidence)
     assert holds((low <= 7.0) & (high >= 7.0), confidence)
     assert not holds((low <= 7.0) & (high >= 7.0), confidence - 0.06)
+
+
+@pytest.mark.parametrize("epsilon", [0.9, 1.0, 3.0])
+def test_the_law_of_a_staircase_is_that_of_its_exact_draws(epsilon: float) -> None:
+    steps, many = 1 << 20, 20 * DRAWS
+    law = staircase_law(epsilon)
+    draws = np.abs(staircase(epsilon, steps, round(law.gamma * steps + 0.5), many)) / steps * epsilon
+    places = (0.1, 0.5, 1.0, 2.0, 3.5)
+
+    def fits(law: Law, x: float) -> bool:
+        hits, tail = int(np.sum(draws > x)), float(law.beyond(x))
+        return bool(bdtr(hits, many, tail) > ALPHA and bdtrc(hits - 1, many, tail) > ALPHA)
+
+    assert all(fits(law, x) for x in places)
+    assert not all(fits(staircase_law(1.2 * epsilon), x) for x in places)
+    assert not all(fits(LAPLACE, x) for x in places)
+
+
+@pytest.mark.parametrize("epsilon", [0.9, 1.0, 2.0, 5.0])
+def test_no_staircase_has_a_smaller_median_than_the_one_that_is_used(epsilon: float) -> None:
+    best = least_median_gamma(epsilon)
+    medians = {g: Law("staircase", epsilon, g).two_sided(0.5) for g in (best / 2, best * 0.9, best, best * 1.1, 0.99)}
+    assert min(medians.values()) == pytest.approx(medians[best])
+    assert medians[best] == pytest.approx(epsilon / np.expm1(epsilon))
+    assert medians[best] < LAPLACE.two_sided(0.5)
+
+
+LAWS = {"gaussian": GAUSSIAN, "laplace": LAPLACE, "staircase": staircase_law(1.2)}
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("allowed", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_an_interval_holds_for_every_loss_that_is_allowed_for_and_not_for_more(
+    name: str, allowed: float, confidence: float
+) -> None:
+    law = LAWS[name]
+    low, high = (end[0] for end in NoisySum(np.zeros(1), 2.0, law, np.array([2.0 * allowed])).interval(confidence))
+
+    def fails(loss: float) -> float:
+        # The truth is the value, less the noise, plus the loss: outside if the noise is beyond either end.
+        ends = np.array([loss - low, high - loss]) / 2.0
+        tails = np.where(ends >= 0, law.beyond(np.abs(ends)) / 2, 1 - law.beyond(np.abs(ends)) / 2)
+        return float(tails.sum())
+
+    at = [fails(2.0 * allowed * part) for part in (0.0, 0.2, 0.5, 0.8, 1.0)]
+    assert max(at) <= (1 - confidence) * (1 + 1e-6)
+    assert at[0] == pytest.approx(at[-1]) == pytest.approx(1 - confidence)
+    assert fails(2.0 * allowed + 2.0) > (1 - confidence) * 1.05
+    mirrored = NoisySum(np.zeros(1), 2.0, law, np.array([-2.0 * allowed])).interval(confidence)
+    assert (-mirrored[1][0], -mirrored[0][0]) == pytest.approx((low, high))
 
 
 @pytest.mark.parametrize("gaussian", [True, False])
 @pytest.mark.parametrize("scales", [(3.0, 0.2), (3.0, 1.5), (0.1, 2.0)])
 def test_the_interval_of_a_ratio_holds_as_often_as_it_says(gaussian: bool, scales: tuple[float, float]) -> None:
     rng = np.random.default_rng(2)
-    top = NoisySum(120.0 + noise(rng, scales[0], gaussian=gaussian), scales[0], gaussian)
-    bottom = NoisySum(60.0 + noise(rng, scales[1], gaussian=gaussian), scales[1], gaussian)
+    top = NoisySum(120.0 + noise(rng, scales[0], gaussian=gaussian), scales[0], law(gaussian))
+    bottom = NoisySum(60.0 + noise(rng, scales[1], gaussian=gaussian), scales[1], law(gaussian))
     low, high = top.ratio_interval(bottom, 0.95, shift=10.0)
     covered = np.mean((low <= 12.0) & (high >= 12.0))
     assert 0.94 < covered < 0.96  # four standard deviations are 0.009
@@ -44,6 +100,6 @@ def test_the_interval_of_a_ratio_holds_as_often_as_it_says(gaussian: bool, scale
 
 
 def test_a_ratio_with_a_denominator_that_may_be_zero_can_be_anything() -> None:
-    low, high = NoisySum(np.array([5.0]), 1.0, True).ratio_interval(NoisySum(np.array([0.5]), 1.0, True), 0.95)
+    low, high = NoisySum(np.array([5.0]), 1.0, GAUSSIAN).ratio_interval(NoisySum(np.array([0.5]), 1.0, GAUSSIAN), 0.95)
     assert low[0] == -np.inf
     assert high[0] == np.inf

@@ -98,8 +98,10 @@ class Answer:
     def intervals(self, confidence: float = 0.95) -> pa.Table:
         """The answer with <column>_low and <column>_high beside every column that shows an aggregate as it is.
 
-        Each interval holds with this probability for what was measured: the aggregate of the rows after clamping,
-        weighing and sampling, which `report` describes. A column computed from several aggregates has no interval.
+        Each holds with this probability for counts and sums of all rows: it has the noise in it and an allowance for
+        what a chosen bound cuts off, see "How each aggregate is made private". What the policy or the question itself
+        limits (declared bounds, `max_rows`, `max_groups`) is not in it. A column computed from several aggregates has
+        no interval.
         """
         level = unit_fraction("confidence", confidence)
         tables = {f"noisy_{i}": noisy_table(block, level) for i, block in enumerate(self._measured)}

@@ -3,7 +3,9 @@ r"""Private choices of how much of a unit's contribution is kept.
 Let x_u be the size of unit u's contribution (the norm of all its numbers) and N(C) the number of units with x_u > C.
 Keeping at most C of everyone adds noise in proportion to C and loses what is above it. For a noise of scale s C the sum
 of the two is smallest where about n* = s units are above: an answer of one number. With G groups, each with its own
-noise, about n* = s G / r, where r says how many groups' worth a large unit loses at once.
+noise, about n* = s G / r, where r says how many groups' worth a large unit loses at once. What is lost has one sign and
+the noise both, so that somewhat more units may be above: 1.6 times as many gave the least median error over tables of
+few and many people and groups, with light and heavy tails.
 
 C is chosen among powers of 2^{1/4} by an exponential mechanism with probability proportional to
 
@@ -44,8 +46,8 @@ def _preference(epsilon: float, allowed: float) -> float:
     The candidates below the units are avoided by their scores, which amount to epsilon times the number of units. A
     preference that is strong beside that would choose a bound near 0 for small tables.
     """
-    paid = min(6.0, max(1.2, 1.2 + 8 * (epsilon - 0.05)))
-    many = 16 * min(1.0, max(0.0, (epsilon * allowed - 1) / 6))
+    paid = min(4.0, max(1.2, 1.2 + 12 * (epsilon - 0.05)))
+    many = 10 * min(1.0, max(0.0, (epsilon * allowed - 1) / 6))
     return max(paid, many)
 
 

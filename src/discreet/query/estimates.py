@@ -92,7 +92,8 @@ def _interval(measured: Measured, aggregate: Aggregate, confidence: float) -> In
             return sums[0].interval(confidence)
         half = sums[0].sum_half_width(sums[1], abs(centre), confidence)
         value = sums[0].values + centre * sums[1].values
-        return value - half, value + half
+        lost = sums[0].lost + centre * sums[1].lost
+        return value - half + np.minimum(lost, 0.0), value + half + np.maximum(lost, 0.0)
     if function == "avg":
         low, high = sums[0].ratio_interval(sums[1], confidence, centre)
         return _within(low, aggregate.bounds), _within(high, aggregate.bounds)

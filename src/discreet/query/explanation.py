@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from discreet.query.laws import two_sided
 from discreet.query.report import in_words, report_of
 
 if TYPE_CHECKING:
@@ -118,6 +117,6 @@ def _half_width(plan: Private, function: str, argument: str | None, confidence: 
             bound = plan.known_bound(moment)
             if bound is None or (moment.kind == "sum" and moment.centre):
                 return None
-            half = plan.noise_of_moment(i) * bound * moment.quantum * two_sided(confidence, gaussian=plan.gaussian)
+            half = plan.noise_of_moment(i) * bound * moment.quantum * plan.law(i).two_sided(confidence)
             return half if math.isfinite(half) else None
     return None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.engines import arrow_column
 from discreet.errors import StorageError
-from discreet.query.laws import NoisySum
+from discreet.query.laws import GAUSSIAN, LAPLACE, Law, NoisySum
 from discreet.query.measuring import Measured
 from discreet.query.ranks import RankAnswer, Scale
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["from_bytes", "to_bytes"]
 
-_VERSION = 1
+_VERSION = 2
+_WITHOUT_LAWS = 1  # written before there was staircase noise, or an allowance for what is cut off
 _FIELD = b"discreet"
 _PARTS = ("place", "cell", "below", "above", "left", "right")
 
@@ -64,33 +66,49 @@ def _table(measured: Measured) -> pa.Table:
     for name, values in measured.keys.items():
         columns[f"key {name}"] = values if isinstance(values, pa.ChunkedArray | pa.Array) else arrow_column(values)
     for i, noisy in enumerate(measured.moments):
-        columns[f"moment {i}"] = arrow_column(noisy.values)
+        columns |= _columns(f"moment {i}", noisy)
     for i, noisy in enumerate(measured.distincts):
-        columns[f"distinct {i}"] = arrow_column(noisy.values)
+        columns |= _columns(f"distinct {i}", noisy)
     for i, rank in enumerate(measured.ranks):
         for part in _PARTS:
             columns[f"{part} {i}"] = arrow_column(getattr(rank, part))
     columns["group"] = arrow_column(np.arange(measured.groups))
     facts = {
         "version": _VERSION,
-        "moments": [noisy.scale for noisy in measured.moments],
-        "distincts": [noisy.scale for noisy in measured.distincts],
+        "moments": [_facts(noisy) for noisy in measured.moments],
+        "distincts": [_facts(noisy) for noisy in measured.distincts],
         "bounds": measured.bounds,
     }
     return pa.table(columns).replace_schema_metadata({_FIELD: json.dumps(facts).encode()})
 
 
+def _columns(name: str, noisy: NoisySum) -> dict[str, Any]:
+    lost = np.broadcast_to(noisy.lost, noisy.values.shape)
+    return {name: arrow_column(noisy.values), f"{name} lost": arrow_column(np.array(lost))}
+
+
+def _facts(noisy: NoisySum) -> dict[str, Any]:
+    return {"scale": noisy.scale, **asdict(noisy.law)}
+
+
 def _measured(table: pa.Table, plan: Private) -> Measured:
     facts = json.loads((table.schema.metadata or {})[_FIELD])
-    if facts["version"] != _VERSION:
+    if facts["version"] not in (_VERSION, _WITHOUT_LAWS):
         raise ValueError(facts["version"])
 
     def numbers(name: str) -> Any:
         return np.array(table[name].to_pylist(), dtype=np.float64)
 
     def sums(name: str) -> tuple[NoisySum, ...]:
-        scales = facts[f"{name}s"]
-        return tuple(NoisySum(numbers(f"{name} {i}"), scale, plan.gaussian) for i, scale in enumerate(scales))
+        found = []
+        for i, stored in enumerate(facts[f"{name}s"]):
+            values = numbers(f"{name} {i}")
+            if facts["version"] == _WITHOUT_LAWS:
+                found.append(NoisySum(values, stored, GAUSSIAN if plan.gaussian else LAPLACE))
+            else:
+                law = Law(stored["kind"], stored["epsilon"], stored["gamma"])
+                found.append(NoisySum(values, stored["scale"], law, numbers(f"{name} {i} lost")))
+        return tuple(found)
 
     ranks = tuple(
         RankAnswer(Scale(rank.bounds, rank.kind), *(numbers(f"{part} {i}") for part in _PARTS))

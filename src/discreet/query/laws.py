@@ -1,35 +1,124 @@
-"""Intervals for numbers whose noise is known: single numbers, and ratios of two of them."""
+"""Intervals for numbers whose noise is known: single numbers, and ratios of two of them.
+
+Of a sum whose units were cut to a bound the truth is the value, less the noise, plus what was cut off. How much that is
+nobody knows; an allowance A for it is public (`NoisySum.lost`). The interval of a value v is
+
+    v - q  to  v + q + A,      P(noise > q) + P(noise > q + A) = 1 - confidence,
+
+or the other way round where what is cut off is negative. **Claim.** It holds with at least the confidence whenever the
+loss is between 0 and A. *Proof.* With a loss b it fails with probability P(noise > q + b) + P(noise > q + A - b), a
+convex function of b because the density of the noise falls on either side of 0, and at b = 0 and b = A it is what
+was asked for.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import erfc, ndtri
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NoisySum"]
+__all__ = ["GAUSSIAN", "LAPLACE", "Law", "NoisySum", "least_median_gamma", "staircase_law", "two_sided"]
+
+
+@dataclass(frozen=True)
+class Law:
+    """Noise of scale 1: "gaussian", "laplace", or "staircase" of level `epsilon` and sensitivity `epsilon`.
+
+    So all three stand in for each other: a scale of sensitivity / epsilon.
+    """
+
+    kind: str
+    epsilon: float = 0.0
+    gamma: float = 0.0
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether it is the normal law."""
+        return self.kind == "gaussian"
+
+    def beyond(self, x: Any) -> Any:
+        """P(|noise| > x) for x >= 0."""
+        x = np.asarray(x, dtype=np.float64)
+        if self.kind == "gaussian":
+            return erfc(x / math.sqrt(2))
+        if self.kind == "laplace":
+            return np.exp(-x)
+        x = x / self.epsilon
+        decay = math.exp(-self.epsilon)
+        rest = decay / -math.expm1(-self.epsilon)
+        level = np.floor(np.maximum(x - self.gamma, 0.0))
+        within = rest - (np.maximum(x - self.gamma, 0.0) - level) * decay
+        outer = np.where(x < self.gamma, self.gamma - x + rest, np.exp(-self.epsilon * level) * within)
+        return outer / (self.gamma + rest)
+
+    def two_sided(self, confidence: float) -> float:
+        """The quantile of |noise|."""
+        if self.kind != "staircase":
+            return two_sided(confidence, gaussian=self.gaussian)
+        return float(self.reach(np.zeros(1), confidence)[0])
+
+    def reach(self, allowance: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
+        """q with P(noise > q) + P(noise > q + allowance) = 1 - confidence."""
+        low = np.zeros_like(allowance)
+        high = np.full_like(allowance, 2 * two_sided(confidence, gaussian=self.gaussian) + 2 * self.epsilon)
+        for _ in range(60):
+            middle = (low + high) / 2
+            miss = (self.beyond(middle) + self.beyond(middle + allowance)) / 2
+            low, high = np.where(miss > 1 - confidence, middle, low), np.where(miss > 1 - confidence, high, middle)
+        return high
+
+
+GAUSSIAN, LAPLACE = Law("gaussian"), Law("laplace")
+
+
+def staircase_law(epsilon: float) -> Law:
+    """Staircase noise of the least median."""
+    return Law("staircase", epsilon, least_median_gamma(epsilon))
+
+
+def least_median_gamma(epsilon: float) -> float:
+    """The step share of the staircase noise whose absolute value has the least median, for epsilon >= log 2.
+
+    Half of the noise lies on the first step if gamma = 1 / (e^epsilon - 1). No epsilon-DP noise with a falling density
+    has more within that distance: beyond it the density can fall by e^{-epsilon} once for every sensitivity, and these
+    steps hold at least e^{-epsilon} / (1 - e^{-epsilon}) times the density at 0, the other half.
+    """
+    return min(1.0 / math.expm1(epsilon), 1.0)
 
 
 @dataclass(frozen=True)
 class NoisySum:
-    """Sums with independent noise of one scale each: Gaussian of that standard deviation, or Laplace of that scale."""
+    """Sums with independent noise of one law and scale: a Gaussian's standard deviation, or sensitivity / epsilon.
+
+    `lost` is the allowance for what the bound on one unit has cut off, positive where the true sum is larger.
+    """
 
     values: NDArray[np.float64]
     scale: float
-    gaussian: bool
+    law: Law
+    lost: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise is normal."""
+        return self.law.gaussian
 
     def half_width(self, confidence: float) -> float:
         """Noise beyond this has probability 1 - confidence."""
-        return float(self.scale * two_sided(confidence, gaussian=self.gaussian))
+        return float(self.scale * self.law.two_sided(confidence))
 
     def interval(self, confidence: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The values give or take the half width."""
-        half = self.half_width(confidence)
-        return self.values - half, self.values + half
+        """Around the values, further on the side where something may be lost."""
+        if not self.scale > 0:
+            return self.values + np.minimum(self.lost, 0.0), self.values + np.maximum(self.lost, 0.0)
+        reach = self.scale * self.law.reach(np.abs(self.lost) / self.scale, confidence)
+        return self.values - reach + np.minimum(self.lost, 0.0), self.values + reach + np.maximum(self.lost, 0.0)
 
     def sum_half_width(self, other: NoisySum, factor: float, confidence: float) -> float:
         """Noise of self + factor * other beyond this has probability 1 - confidence."""
@@ -41,7 +130,8 @@ class NoisySum:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """All r for which self - r * other is 0 within its noise, plus the shift; unbounded where other may be 0.
 
-        [Fieller 1954], with the exact law of the sum of two Laplace noises in place of the normal one.
+        [Fieller 1954], with the exact law of the sum of two Laplace noises in place of the normal one. Staircase noise
+        is not used for ratios.
         """
         ratio = np.divide(self.values, other.values, out=np.full(self.values.shape, np.nan), where=other.values != 0)
         low = self._end(other, ratio, confidence, -1.0)
@@ -61,7 +151,7 @@ class NoisySum:
 
 
 def two_sided(confidence: float, *, gaussian: bool) -> float:
-    """The quantile of |noise| for noise of scale 1."""
+    """The quantile of |noise| for Gaussian or Laplace noise of scale 1."""
     return float(ndtri((1 + confidence) / 2)) if gaussian else float(-np.log1p(-confidence))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.engines import arrow_column
-from discreet.noise import rounded_gaussian, rounded_laplace, secure_generator
+from discreet.noise import rounded_gaussian, rounded_laplace, secure_generator, staircase
 from discreet.query import keys as key_selection
 from discreet.query.bounding import SLACK, Grid, clipped, make_codes, make_per, make_sizes, norm
 from discreet.query.choices import bound_of, bucket, choose_bound, choose_share
 from discreet.query.laws import NoisySum
+from discreet.query.losses import allowance
 from discreet.query.ranks import Cells, RankAnswer, Scale, Units, measure_rank
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _SHARE_OF_UNITS = 0.9
 _MOST_ROWS = 2.0**24
 """No unit counts with more rows in quantiles; within what noise can be drawn for."""
 
-_OFTEN = 0.8
+_OFTEN = 1.6
 """How many units may exceed a chosen bound, for each unit of noise and group; see `choices`."""
 
 _TOGETHER = 40
@@ -281,14 +282,33 @@ class _Run:
         return spread
 
     def _noisy(self, i: int, grid: Grid, sums: NDArray[np.int64]) -> NoisySum:
-        return self._with_noise(sums, grid, self.plan.noise_of_moment(i), quantum=self.plan.moments[i].quantum)
+        moment = self.plan.moments[i]
+        found = self._with_noise(sums, grid, i, quantum=moment.quantum)
+        return found if self.plan.known_bound(moment) is not None else self._cut(found, sign=moment.sign)
 
-    def _with_noise(self, sums: NDArray[np.int64], grid: Grid, multiplier: float, *, quantum: float) -> NoisySum:
-        scale = multiplier * grid.sensitivity
-        draw = rounded_gaussian if self.plan.gaussian else rounded_laplace
-        noisy = sums + draw(scale, sums.size, generator=self.generator)
+    def _with_noise(self, sums: NDArray[np.int64], grid: Grid, measure: int, *, quantum: float) -> NoisySum:
+        """Exact sums in steps of the grid with the noise of this measure.
+
+        The sums are integers, and so is the change of each by one unit: at most the whole part of the sensitivity. That
+        is what the staircase is made for, and it holds for one number that a unit changes, not for several: a small
+        change can cost as much as a large one. So it is used where a unit has one group by rule.
+        """
+        law, multiplier = self.plan.law(measure), self.plan.allocation.noise[measure]
+        if law.kind == "staircase":
+            sensitivity = max(1, math.floor(grid.sensitivity))
+            first = min(sensitivity, max(1, round(law.gamma * sensitivity + 0.5)))
+            noise = staircase(law.epsilon, sensitivity, first, sums.size, generator=self.generator)
+            scale = multiplier * sensitivity
+        else:
+            scale = multiplier * grid.sensitivity
+            draw = rounded_gaussian if self.plan.gaussian else rounded_laplace
+            noise = draw(scale, sums.size, generator=self.generator)
         step = grid.step * quantum
-        return NoisySum(noisy.astype(np.float64) * step, scale * step, self.plan.gaussian)
+        return NoisySum((sums + noise).astype(np.float64) * step, scale * step, law)
+
+    def _cut(self, noisy: NoisySum, *, sign: int) -> NoisySum:
+        """The same numbers, with an allowance for what a chosen bound has cut off."""
+        return replace(noisy, lost=allowance(noisy, sign=sign, skew=self.skew))
 
     # ---------------------------------------------------------------- ranks and distinct values
 
@@ -381,4 +401,6 @@ class _Run:
         found = session.numpy(f"SELECT g, count(DISTINCT x) AS n FROM ({pairs}) GROUP BY g")
         full = np.zeros(self.size, dtype=np.int64)
         full[found["g"].astype(np.int64)] = found["n"]
-        return self._with_noise(full, Grid.of(bound, noise, whole=True), noise, quantum=1.0)
+        measure = len(plan.moments) + len(plan.ranks) + i
+        noisy = self._with_noise(full, Grid.of(bound, noise, whole=True), measure, quantum=1.0)
+        return noisy if plan.block.row_level else self._cut(noisy, sign=1)

@@ -55,6 +55,13 @@ class Moment:
         """Whether the numbers are counts: whole and nonnegative."""
         return self.kind in ("rows", "present", "units")
 
+    @property
+    def sign(self) -> int:
+        """1 or -1 if no row contributes anything below, or above, 0 by what is public, else 0."""
+        if self.counts or self.kind == "square" or (self.bounds is not None and self.bounds[0] >= self.centre):
+            return 1
+        return -1 if self.bounds is not None and self.bounds[1] <= self.centre else 0
+
     @cached_property
     def row_bound(self) -> float | None:
         """The largest contribution of one row in absolute value, if that is public."""

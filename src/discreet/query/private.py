@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import InvalidArgument
 from discreet.query.allocation import Allocation, allocate, gaussian_multiplier
+from discreet.query.laws import GAUSSIAN, LAPLACE, staircase_law
 from discreet.query.moments import Moment, moments_of
 
 if TYPE_CHECKING:
     from discreet.accounting import Cost
+    from discreet.query.laws import Law
     from discreet.query.options import Options
     from discreet.query.plan import Aggregate, Block
     from discreet.query.target import Target
@@ -73,6 +75,12 @@ class Private:
         """The number of public groups."""
         return math.prod(len(key.values or ()) for key in self.block.keys)
 
+    def law(self, i: int) -> Law:
+        """The law of the noise of measure i, at scale 1."""
+        if self.gaussian:
+            return GAUSSIAN
+        return staircase_law(1 / self.allocation.noise[i]) if self.allocation.stairs else LAPLACE
+
     def known_bound(self, moment: Moment) -> float | None:
         """The norm of one unit's numbers, in quanta, if it needs no choosing: l2 on the Gaussian path, else l1."""
         return _known_bound(self.block, self.options, moment, gaussian=self.gaussian)
@@ -111,12 +119,16 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
     choices = sum(_known_bound(block, options, moment, gaussian=gaussian) is None for moment in moments)
     if not block.row_level:
         choices += bool(ranks) + len(distincts)
+    # Ratios and sums of two noisy numbers have intervals for Laplace noise alone.
+    plain = not ranks and all(len(moments_of(aggregate, aggregates)) <= 1 for aggregate in aggregates)
     allocation = allocate(
         target,
         gaussian=gaussian,
         choices=choices,
         keys=not public,
         weights=tuple([1.0] * (len(moments) + len(distincts)) + [1.0] * len(ranks)),
+        groups=math.prod(len(key.values or ()) for key in block.keys) or 1 if public else 1,
+        alone=_single(block) and plain,
     )
     plan = Private(block, options, moments, ranks, distincts, groups, gaussian, allocation)
     if public and plan.cells > MOST_CELLS:

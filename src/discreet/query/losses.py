@@ -1,0 +1,58 @@
+r"""How much a chosen bound may have cut off: an allowance in the intervals, from what is public already.
+
+A bound C is chosen so that about n* units exceed it (see `choices`), and n* is proportional to the noise. So what all
+groups lose together is a small number of times their noise, if a unit above the bound is above it by a part of it and
+not by many times. The allowance is
+
+    A_g = a s G w_g,
+
+where s is the scale of the noise of one group, G the number of groups, w_g the part of the whole that group g has, and
+a is 1/2 on the Gaussian path and 3/2 on the Laplace path, twice that for a single number, for which one or two units
+decide. w_g is taken from the noisy sums themselves, drawn towards equal parts as far as the noise blurs them.
+
+No allowance is safe for every table: a single unit with a million times the rows of all others is cut down to what
+others have, and nothing that is private can say so. The values of a were found by simulation; what they give on many
+kinds of tables is in docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from discreet.query.laws import NoisySum
+
+__all__ = ["allowance"]
+
+_GAUSSIAN, _LAPLACE = 0.5, 1.5
+
+
+def allowance(noisy: NoisySum, *, sign: int, skew: float = 1.0) -> NDArray[np.float64]:
+    """The allowance of each sum; `sign` says of which sign all contributions are, 0 if of both.
+
+    Then what is cut off is taken to have the sign of what is left. `skew` is how many times more units than usual may
+    exceed the bound.
+    """
+    groups = noisy.values.size
+    if groups == 0:
+        return np.zeros(0)
+    each = (_GAUSSIAN if noisy.gaussian else _LAPLACE) * (1 + 1 / groups) * noisy.scale * skew
+    direction = np.full(groups, float(sign)) if sign else np.sign(noisy.values)
+    lost: NDArray[np.float64] = each * groups * _parts(noisy) * direction
+    return lost
+
+
+def _parts(noisy: NoisySum) -> NDArray[np.float64]:
+    """w_g: the sizes of the groups, shrunk towards their mean by the part of their spread that is noise."""
+    sizes = np.abs(noisy.values)
+    mean = float(np.mean(sizes))
+    noise = noisy.scale**2 * (1.0 if noisy.gaussian else 2.0)
+    spread = float(np.var(sizes))
+    kept = max(0.0, 1 - noise / spread) if spread > 0 else 0.0
+    sizes = np.maximum(mean + kept * (sizes - mean), 0.0)
+    total = float(np.sum(sizes))
+    return sizes / total if total > 0 else np.full(sizes.size, 1 / sizes.size)
