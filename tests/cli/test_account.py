@@ -10,7 +10,7 @@ import pytest
 
 from cli.calling import call, good, good_json
 from discreet import Cost, WideBracket
-from discreet.accounting.calibrate import calibrate
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.evaluate import METHODS as KNOWN_METHODS
 from discreet.cli import comparison, options, reading
 from discreet.cli.calibration import SOLVABLE

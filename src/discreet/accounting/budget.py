@@ -158,7 +158,7 @@ class Budget:
         for name, share in self.divided():
             delta = -ceiling(-_fraction(share) * _fraction(self.delta))
             if name == "gaussian":
-                most = _gaussian_limit(self.epsilon, delta)
+                most = gaussian_dp.largest_mu(self.epsilon, delta)
                 limits.append(Limit(Quantity("mu2", without_leak=True), Fraction(most) ** 2, delta))
             elif name != "leak":
                 order = float(name)
@@ -306,19 +306,4 @@ def renyi_limit(order: float, epsilon: float, delta: float) -> float:
         step *= 0.5
         if fits(low + step):
             low += step
-    return low
-
-
-@lru_cache(maxsize=4096)
-def _gaussian_limit(epsilon: float, delta: float) -> float:
-    """The largest mu that is certainly (epsilon, delta)-DP."""
-    low, high = 0.0, 1.0
-    while gaussian_dp.delta_bounds(high, epsilon)[1] <= delta:
-        low, high = high, 2 * high
-    while high - low > 1e-13 * high:
-        middle = 0.5 * (low + high)
-        if gaussian_dp.delta_bounds(middle, epsilon)[1] <= delta:
-            low = middle
-        else:
-            high = middle
     return low

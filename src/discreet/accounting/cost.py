@@ -11,8 +11,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import leaves, storing
-from discreet.accounting.evaluate import Reading, delta_reading, epsilon_reading, renyi_total
-from discreet.accounting.leaves.own import leaf_from_lower_curve, leaf_from_pair, leaf_from_tradeoff
 from discreet.accounting.saddle import Unreachable
 from discreet.arguments import count, nonnegative, one_of, probability, real
 from discreet.divergence.drawing import Drawable
@@ -20,6 +18,7 @@ from discreet.errors import AdjacencyMismatch, InvalidArgument, WideBracket
 
 if TYPE_CHECKING:
     from discreet.accounting.curves import Loss, Profile
+    from discreet.accounting.evaluate import Reading
     from discreet.accounting.explanation import Explanation
     from discreet.accounting.leaves.leaf import Leaf
     from discreet.accounting.summary import Summary
@@ -153,11 +152,15 @@ class Cost(Drawable):
         Finite: mappings {outcome: probability} or sequences over the same outcomes. Continuous: objects with vectorised
         `cdf`, `sf`, `logpdf` and `ppf` (a frozen SciPy distribution, say) and a monotone likelihood ratio.
         """
+        from discreet.accounting.leaves.own import leaf_from_pair
+
         return cls._leaf(leaf_from_pair(P, Q), adjacency)
 
     @classmethod
     def from_tradeoff(cls, f: TradeOff | Callable[[Any], Any], *, adjacency: str = "add-remove") -> Cost:
         """Any f-DP mechanism, f a convex trade-off function of the false-alarm probability."""
+        from discreet.accounting.leaves.own import leaf_from_tradeoff
+
         return cls._leaf(leaf_from_tradeoff(f), adjacency)
 
     # ---------------------------------------------------------------- algebra
@@ -263,6 +266,8 @@ class Cost(Drawable):
         which `WideBracket` says. Of the records in which neighbours differ some may be added and others removed; the
         pair of a group that joins as a whole is not proved to cover that for sampled noise, so it is not used.
         """
+        from discreet.accounting.leaves.own import leaf_from_lower_curve
+
         size = count("size", size, least=1)
         if size == 1 or not self.parts:
             return self
@@ -321,12 +326,16 @@ class Cost(Drawable):
         return self._epsilon(delta, method) if delta is not None else self._delta(epsilon, method)
 
     def _epsilon(self, delta: object, method: str) -> Reading:
+        from discreet.accounting.evaluate import Reading, epsilon_reading
+
         value = probability("delta", delta)
         if value == 1:
             return Reading(0.0, 0.0, "exact", "delta = 1 allows everything")
         return _checked("epsilon", epsilon_reading(self.parts, value, method), widest=1e-6)
 
     def _delta(self, epsilon: object, method: str) -> Reading:
+        from discreet.accounting.evaluate import delta_reading
+
         reading = delta_reading(self.parts, nonnegative("epsilon", epsilon), method)
         return _checked("delta", reading, widest=1e-4)
 
@@ -348,6 +357,8 @@ class Cost(Drawable):
 
     def rdp(self, order: float) -> float:
         """Certified upper bound of the Rényi divergence of this order (> 1)."""
+        from discreet.accounting.evaluate import renyi_total
+
         order = real("order", order, advice="pass a finite order > 1; at infinity it is pure_epsilon()")
         if order <= 1:
             raise InvalidArgument("order", order, "pass an order > 1")

@@ -20,6 +20,7 @@ import numpy as np
 from discreet.accounting import chebyshev
 from discreet.accounting.pair import ROUNDING, Direction
 from discreet.accounting.saddle import Unreachable
+from discreet.divergence.legendre import long_gauss_legendre
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Reals
@@ -90,7 +91,7 @@ def smooth_step(step: WindowStep, count: int) -> SmoothStep:
     series = values @ _long_matrix(order).T  # a row for each piece
     out = degree + order + 1
     theta = (_long_points(out) + 1) / 2
-    nodes, weights = _long_legendre((degree + order) // 2 + 1)
+    nodes, weights = long_gauss_legendre((degree + order) // 2 + 1)
     u = (nodes + 1) / 2
     keep_at, lift_at = np.outer(theta, u), theta[:, None] + np.outer(1 - theta, u)
     keep_weight, lift_weight = np.outer(theta, weights / 2), np.outer(1 - theta, weights / 2)
@@ -159,22 +160,6 @@ def _long_matrix(count: int) -> Reals:
 
 def _long_pi() -> Reals:
     return np.asarray(4 * np.arctan(np.ones(1, dtype=np.longdouble)))
-
-
-@lru_cache(maxsize=64)
-def _long_legendre(count: int) -> tuple[Reals, Reals]:
-    """Gauss-Legendre points and weights: those of double precision, improved by Newton's method."""
-    from scipy.special import roots_legendre
-
-    x: Reals = np.asarray(roots_legendre(count)[0], dtype=np.longdouble)
-    slope: Reals = np.ones_like(x)
-    for _ in range(3):
-        before, here = np.ones_like(x), x
-        for n in range(2, count + 1):
-            before, here = here, np.asarray(((2 * n - 1) * x * here - (n - 1) * before) / n)
-        slope = np.asarray(count * (before - x * here) / (1 - x * x))
-        x = np.asarray(x - here / slope)
-    return x, np.asarray(2 / ((1 - x * x) * slope * slope))
 
 
 def _basis(points: Reals, count: int) -> Reals:

@@ -88,7 +88,7 @@ def calibrate(
     The smallest x if the cost falls with it (noise), the largest if it grows (a rate, a count of steps). Where only
     whole numbers fit, x is one. All costs named are parts of one composition.
     """
-    from discreet.accounting.calibrate import calibrate as solve
+    from discreet.accounting.calibration import calibrate as solve
 
     schedule = Schedule.of(rate=rate, steps=steps, epochs=epochs, batch=batch, records=records, scheme=scheme)
     make = _unknown_cost(mechanism=mechanism, schedule=schedule, expressions=cost, files=file, adjacency=adjacency)

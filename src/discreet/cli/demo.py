@@ -135,7 +135,7 @@ def _small_delta() -> Iterator[str]:
 
 def _calibrated() -> Iterator[str]:
     from discreet.accounting import Cost
-    from discreet.accounting.calibrate import calibrate
+    from discreet.accounting.calibration import calibrate
 
     def run(noise: float) -> Cost:
         return 10_000 * Cost.gaussian(noise).sampled(rate=0.01)

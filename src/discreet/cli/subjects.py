@@ -58,7 +58,7 @@ def _imported(text: str) -> Any:
 def _described(text: str) -> Any:
     from discreet import mechanisms
 
-    known = {made.kind: made for made in mechanisms.Mechanism.registry.values() if not inspect.isabstract(made)}
+    known = {made.kind: made for made in mechanisms.Mechanism.kinds().values() if not inspect.isabstract(made)}
     names = {**known, **{made.__name__: made for made in known.values()}}
     try:
         call = ast.parse(text.strip(), mode="eval").body

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf, erfcx
 
+from discreet.divergence.legendre import gauss_legendre
+
 __all__ = [
     "exp_minus",
     "log1mexp",
@@ -211,11 +213,10 @@ def mills_slope(x: ArrayLike) -> Reals:
     return result[()]
 
 
-@lru_cache(maxsize=8)
-def _gauss_legendre(nodes: int) -> tuple[Reals, Reals]:
+def _unit_rule(count: int) -> tuple[Reals, Reals]:
     """Nodes and weights of Gauss-Legendre quadrature on [0, 1]."""
-    x, w = np.polynomial.legendre.leggauss(nodes)
-    return 0.5 * (x + 1.0), 0.5 * w
+    points, weights = gauss_legendre(count)
+    return 0.5 * (points + 1.0), 0.5 * weights
 
 
 def mills_drop(x: ArrayLike, width: ArrayLike) -> Reals:
@@ -231,7 +232,7 @@ def mills_drop(x: ArrayLike, width: ArrayLike) -> Reals:
         result = np.asarray(left - right)
     close = right > 0.5 * left
     if close.any():
-        nodes, weights = _gauss_legendre(12)
+        nodes, weights = _unit_rule(12)
         slopes = mills_slope(a[close][:, None] + w[close][:, None] * nodes)
         result[close] = w[close] * (slopes @ weights)
     return result[()]
@@ -263,7 +264,7 @@ def log_interval_mass(lower: ArrayLike, upper: ArrayLike) -> Reals:
         result = np.where(low < 0.0, result, result + log_normal_density(low))
     near = (drop <= 0.5) & (low >= 0.0)
     if near.any():
-        nodes, weights = _gauss_legendre(16)
+        nodes, weights = _unit_rule(16)
         start, step = low[near][:, None], wide[near][:, None] * nodes
         inner = np.exp(-step * (start + 0.5 * step)) @ weights
         with np.errstate(divide="ignore"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.special import erfc, ndtri
 
-from discreet.accounting.calibrate import calibrate
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.cost import Cost
 from discreet.arguments import positive, unit_fraction
 from discreet.errors import InvalidArgument

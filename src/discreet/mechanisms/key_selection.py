@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
-from discreet.accounting import Cost, calibrate
+from discreet.accounting import Cost
 from discreet.accounting.cost import ADJACENCIES
 from discreet.accounting.leaves.leaf import finite_epsilon
 from discreet.arguments import count, one_of, unit_fraction
@@ -188,4 +188,6 @@ def per_key(epsilon: object, delta: object, keys: int) -> tuple[float, float]:
 
 def _largest_level(epsilon: float, delta: float, key_delta: float, keys: int) -> float:
     """The largest ε for which `keys` mechanisms of level (ε, key_delta) compose to (epsilon, delta)."""
+    from discreet.accounting import calibrate
+
     return 1 / calibrate(lambda inverse: keys * Cost.approximate(1 / inverse, key_delta), epsilon=epsilon, delta=delta)

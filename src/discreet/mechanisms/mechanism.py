@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from discreet.accounting.cost import ADJACENCIES
 from discreet.arguments import count, one_of
+from discreet.deferred import load_all
 from discreet.errors import InvalidArgument, StorageError, UnknownVersion
 
 if TYPE_CHECKING:
@@ -39,6 +40,12 @@ class Mechanism(ABC):
         super().__init_subclass__(**options)
         if "kind" in cls.__dict__:
             Mechanism.registry[cls.kind] = cls
+
+    @classmethod
+    def kinds(cls) -> dict[str, type[Self]]:
+        """All mechanisms by their name in stored descriptions: those of this package, and others once imported."""
+        load_all("discreet.mechanisms")
+        return {kind: made for kind, made in Mechanism.registry.items() if issubclass(made, cls)}
 
     def __post_init__(self) -> None:
         one_of("adjacency", self.adjacency, ADJACENCIES)
@@ -109,12 +116,12 @@ class Mechanism(ABC):
         if not all(isinstance(name, str) for name in description):
             raise StorageError("the field names of a mechanism must be strings.")
         kind = description.get("kind")
-        known = Mechanism.registry.get(kind) if isinstance(kind, str) else None
-        if known is None or not issubclass(known, cls):
-            names = sorted(name for name, made in Mechanism.registry.items() if issubclass(made, cls))
+        kinds = cls.kinds()
+        known = kinds.get(kind) if isinstance(kind, str) else None
+        if known is None:
             raise StorageError(
                 f"the description holds a mechanism of kind {kind!r}; {cls.__name__}.from_dict reads "
-                f"{', '.join(names)}. Upgrade discreet, import the module that defines it, or use "
+                f"{', '.join(sorted(kinds))}. Upgrade discreet, import the module that defines it, or use "
                 "Mechanism.from_dict()."
             )
         values = {name: value for name, value in description.items() if name not in ("format", "version", "kind")}

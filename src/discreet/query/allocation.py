@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from discreet.accounting import Cost, calibrate
+from discreet.accounting import Cost
+from discreet.accounting.gaussian_dp import largest_mu
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Allocation:
 @lru_cache(maxsize=512)
 def gaussian_multiplier(epsilon: float, delta: float) -> float:
     """The smallest noise multiplier of a Gaussian that is (epsilon, delta)-DP."""
-    return calibrate(Cost.gaussian, epsilon=epsilon, delta=delta)
+    return _UP / largest_mu(epsilon, delta)
 
 
 @lru_cache(maxsize=512)

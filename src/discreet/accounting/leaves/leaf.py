@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from discreet.arguments import positive
+from discreet.deferred import load_all
 from discreet.errors import InvalidArgument, StorageError
 
 if TYPE_CHECKING:
@@ -215,6 +216,9 @@ def _fields(names: Sequence[object]) -> str:
 def leaf_from_fields(kind: object, values: dict[str, Any]) -> Leaf:
     """The leaf of this kind; unknown kinds are refused with the list of known ones."""
     known = Leaf.registry.get(kind) if isinstance(kind, str) else None
+    if known is None:
+        load_all("discreet.accounting.leaves")
+        known = Leaf.registry.get(kind) if isinstance(kind, str) else None
     if kind is None:
         raise StorageError(f"a part lacks the field 'kind'; known kinds are {', '.join(sorted(Leaf.registry))}.")
     if known is None:

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.accounting.pair import ROUNDING, Direction, Nodes, Pair, Tails, guarded
 from discreet.accounting.profile import sampled_profile
+from discreet.divergence.legendre import gauss_legendre
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Complexes, Reals
@@ -86,7 +86,7 @@ class WindowPair(Pair):
 
     def nodes(self, power: tuple[float, float], reach: float) -> Nodes:
         count = self._order(power, reach)
-        points, weights = _legendre(count)
+        points, weights = gauss_legendre(count)
         base = self.epsilon * points
         log_weight = np.log(weights * (self.epsilon * self.height)) - 0.5 * (base + self.epsilon)
         if self.with_atoms:
@@ -274,12 +274,3 @@ class WindowPair(Pair):
         p_below = np.where(below, 0.0, np.where(above, 1.0, p_low))
         q = self.rate
         return Tails((1 - q) * q_above + q * p_above, (1 - q) * q_below + q * p_below, q_above, q_below)
-
-
-@lru_cache(maxsize=64)
-def _legendre(count: int) -> tuple[Reals, Reals]:
-    """Gauss-Legendre points and weights on [-1, 1]."""
-    from scipy.special import roots_legendre
-
-    points, weights = roots_legendre(count)
-    return points, weights
