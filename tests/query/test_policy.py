@@ -540,12 +540,12 @@ def test_a_policy_file_is_not_taken_for_data(folder: Path) -> None:
         Policy.of(written(folder, TOML), unit="user_id")
 
 
-def test_pydantic_and_yaml_are_loaded_only_for_a_file() -> None:
+def test_yaml_is_loaded_only_for_a_file() -> None:
     code = (
         "import sys, pyarrow; from discreet.query.policy import Policy\n"
         "from discreet.engines import DuckDBEngine, arrow_column\n"
         "Policy.of(pyarrow.table({'u': arrow_column([1])}), unit='u').resolve(DuckDBEngine())\n"
-        "print([name for name in ('pydantic', 'yaml', 'pandas', 'polars') if name in sys.modules])"
+        "print([name for name in ('yaml', 'pandas', 'polars') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -293,17 +293,29 @@ def renyi_limit(order: float, epsilon: float, delta: float) -> float:
     epsilon is valid. Both conversions of `renyi` are tried by it, so the closed one gives a first valid value.
     """
 
-    def fits(value: float) -> bool:
-        return renyi.epsilon_at_order(order, value, delta) <= epsilon
+    def excess(value: float) -> float:
+        return renyi.epsilon_at_order(order, value, delta) - epsilon
 
     low = max(_closed_limit(order, epsilon, delta) * (1 - 1e-12) - 1e-12, 0.0)
-    step = 0.01 * low + 1e-6
-    if not fits(low):
+    at_low = excess(low)
+    if at_low > 0:
         return 0.0
-    while fits(low + step):
-        low, step = low + step, 2 * step
-    while step > 1e-11 * low + 1e-300:
-        step *= 0.5
-        if fits(low + step):
-            low += step
+    step = 1.01 * -at_low + 1e-6
+    high = low + step
+    while (at_high := excess(high)) <= 0:
+        low, at_low, step = high, at_high, 2 * step
+        high = low + step
+    while high - low > 1e-11 * low + 1e-300:
+        # a secant on both sides of its root, then a half: mostly two or three rounds
+        root = low - at_low * (high - low) / (at_high - at_low)
+        nudge = 0.4e-11 * root
+        for tried in (root - nudge, root + nudge, None):
+            value = 0.5 * (low + high) if tried is None else tried
+            if not low < value < high or (tried is None and high - low <= 1e-11 * low):
+                continue
+            found = excess(value)
+            if found <= 0:
+                low, at_low = value, found
+            else:
+                high, at_high = value, found
     return low
