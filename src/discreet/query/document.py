@@ -6,12 +6,14 @@ Written out here because a library for it takes longer to load than a question t
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.engines.names import closest
 from discreet.errors import PolicyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["checked_document"]
 

@@ -16,6 +16,7 @@ from discreet.query.policy import ColumnPolicy, Policy, TablePolicy, placed
 
 __all__ = ["read_policy"]
 
+
 def read_policy(path: Path) -> Policy:
     """The policy in a file; everything in it is checked that can be checked without the data."""
     shown = str(path)
