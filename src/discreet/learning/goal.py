@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from discreet.accounting.budget import Budget
-from discreet.accounting.calibrate import calibrate
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.cost import ADJACENCIES, Cost
 from discreet.arguments import nonnegative, one_of, positive, probability, unit_fraction
 from discreet.errors import InvalidArgument
