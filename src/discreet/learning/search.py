@@ -10,7 +10,7 @@ from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.accounting.calibrate import calibrate
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.cost import Cost
 from discreet.arguments import unit_fraction
 from discreet.errors import InvalidArgument

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.accounting.calibrate import calibrate
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.iteration.losses import Losses
 from discreet.arguments import count, positive
 from discreet.errors import InvalidArgument
