@@ -1,10 +1,13 @@
 """Noisy gradient descent: it learns, costs what it says, and one record moves its gradients by no more than that."""
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from discreet import InvalidArgument
-from discreet.learning import Facts, Goal, Logistic, Problem, Softmax
+from discreet.learning import Facts, Goal, Logistic, Loss, Problem, Softmax
 from discreet.learning.convex import NoisyGradientDescent
 
 
@@ -51,6 +54,72 @@ def test_one_record_moves_the_exact_gradient_by_at_most_the_sensitivity(loss, ad
         assert change <= facts.gradient_sensitivity**2
         largest = max(largest, change**0.5 / facts.gradient_sensitivity)
     assert largest > 0.4  # the bound is no dead letter
+
+
+@dataclass(frozen=True)
+class Linear(Loss):
+    """-y m: the loss for which the excess risk is as large as the bounds allow."""
+
+    name = "linear"
+    lipschitz = 1.0
+    smoothness = 1e-9
+
+    def values(self, margins, targets):
+        return -targets * margins
+
+    def slopes(self, margins, targets):
+        return -targets
+
+    def curvatures(self, margins, targets):
+        return np.zeros_like(margins)
+
+    def checked(self, targets):
+        return np.clip(targets, -1.0, 1.0)
+
+
+def excess(n, d, mu, *, runs, seed=0):
+    """Mean excess loss on a hard instance: a mean gradient as large as the noise, over the ball of radius 1."""
+    rng = np.random.default_rng(seed)
+    bias = min(0.9, math.sqrt(d) / (n * mu))
+    table = np.where(rng.uniform(size=(n, d)) < (1 + bias) / 2, 1.0, -1.0) / math.sqrt(d)
+    facts = Facts(loss=Linear(), features=d, row_norm=1.0, records=n)
+    problem = Problem.of(facts, table, np.ones(n))
+    plan = NoisyGradientDescent(radius=1.0, steps=30).plan(facts, Goal(mu=mu))
+    best = -float(np.linalg.norm(table.mean(axis=0)))
+    return np.array([problem.objective(plan.run(problem).weights) / n - best for _ in range(runs)])
+
+
+@pytest.mark.parametrize(("n", "d", "epsilon"), [(500, 4, 1.0), (2000, 30, 0.5)])
+def test_the_excess_risk_stays_below_its_bound(n, d, epsilon):
+    mu = Goal(epsilon=epsilon, delta=1e-6).gaussian
+    measured = excess(n, d, mu, runs=5)
+    bound = NoisyGradientDescent(steps=30).utility_bound(n=n, d=d, epsilon=epsilon, delta=1e-6)
+    assert measured.mean() <= bound
+    assert NoisyGradientDescent(steps=10**6).utility_bound(n=n, d=d, epsilon=epsilon, delta=1e-6) <= 8 * math.sqrt(
+        d * math.log(1e6)
+    ) / (epsilon * n) * (1 + 1e-3)  # the bound of the sources, from exact accounting
+
+
+def test_the_excess_risk_grows_with_the_root_of_d_and_falls_with_epsilon_times_n():
+    """Slopes of log excess against log n, log mu and log d on hard instances: -1, -1 and 1/2.
+
+    20 runs at each end have a standard error s of the log of their mean, measured; a slope is accepted within 6 of its
+    own standard errors (a false alarm in 10^9), and those are below 0.05, so that slopes of -1/2 or 0 are rejected.
+    """
+    settings = {
+        "n": ((400, 16, 0.25), (6400, 16, 0.25), -1.0, 16),
+        "mu": ((2000, 16, 0.05), (2000, 16, 0.4), -1.0, 8),
+        "d": ((20_000, 4, 0.05), (20_000, 64, 0.05), 0.5, 16),
+    }
+    for name, (near, far, expected, ratio) in settings.items():
+        logs, errors = [], []
+        for where in (near, far):
+            values = excess(*where, runs=20)
+            logs.append(math.log(values.mean()))
+            errors.append(values.std(ddof=1) / values.mean() / math.sqrt(20))
+        slope, error = (logs[1] - logs[0]) / math.log(ratio), math.hypot(*errors) / math.log(ratio)
+        assert error < 0.05, name
+        assert abs(slope - expected) < 6 * error + 0.02, name
 
 
 def test_without_a_number_of_records_it_says_how_to_get_one():
