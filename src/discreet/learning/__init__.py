@@ -15,16 +15,25 @@ from discreet.learning.problem import Facts, Problem
 from discreet.learning.report import Release, Report
 
 if TYPE_CHECKING:
+    from discreet.learning.kmeans import KMeans
+    from discreet.learning.linear import LinearRegression, Ridge
     from discreet.learning.logistic import LogisticRegression
+    from discreet.learning.naive_bayes import GaussianNB
+    from discreet.learning.pca import PCA
     from discreet.learning.poisson import PoissonRegressor
+    from discreet.learning.scaler import StandardScaler
     from discreet.learning.search import PrivateSearchCV
     from discreet.learning.svc import LinearSVC
 
 __all__ = [
+    "PCA",
     "Facts",
     "GaussianHinge",
+    "GaussianNB",
     "Goal",
     "Huber",
+    "KMeans",
+    "LinearRegression",
     "LinearSVC",
     "Logistic",
     "LogisticRegression",
@@ -35,16 +44,24 @@ __all__ = [
     "Problem",
     "Release",
     "Report",
+    "Ridge",
     "SmoothedHinge",
     "Softmax",
     "Squared",
+    "StandardScaler",
 ]
 
 _HOMES = {
+    "GaussianNB": "naive_bayes",
+    "KMeans": "kmeans",
+    "LinearRegression": "linear",
     "LinearSVC": "svc",
     "LogisticRegression": "logistic",
+    "PCA": "pca",
     "PoissonRegressor": "poisson",
     "PrivateSearchCV": "search",
+    "Ridge": "linear",
+    "StandardScaler": "scaler",
 }
 
 

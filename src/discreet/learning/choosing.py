@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from discreet.learning.convex.descent import NoisyGradientDescent
+from discreet.learning.convex.functional import FunctionalMechanism
 from discreet.learning.convex.solver import Solver
+from discreet.learning.convex.statistics import SufficientStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +20,8 @@ __all__ = ["SOLVERS", "chosen_solver"]
 
 _NAMED: dict[str, Callable[[], Solver]] = {
     "descent": NoisyGradientDescent,
+    "functional": FunctionalMechanism,
+    "statistics": SufficientStatistics,
 }
 SOLVERS = ("auto", *_NAMED)
 

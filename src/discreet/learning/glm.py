@@ -115,7 +115,7 @@ class PrivateLinearModel(PrivateEstimator):
             else:
                 ends = checked_bounds(self.bounds, features)
                 public.append("the bounds of the columns; values beyond are clamped")
-            scaling = Scaling.within(ends, constant=constant)
+            scaling = Scaling.within(ends, constant=constant) if constant else Scaling.through_zero(ends)
             if isinstance(self.row_norm, str) or (self.row_norm is None and features > 4):
                 norm = buy_row_norm(goal.share(_NORM), scaling.norms(table), account, most=scaling.worst_norm)
             elif self.row_norm is None:

@@ -72,6 +72,19 @@ class Scaling:
         return cls(low, high, centre, half, constant)
 
     @classmethod
+    def between(cls, bounds: tuple[Reals, Reals], *, same_units: bool = False, constant: float = 0.0) -> Scaling:
+        """For columns with bounds, all of them centred, and scaled to [-1, 1] unless the units are to stay the same."""
+        low, high = bounds
+        half = (high - low) / 2
+        return cls(low, high, low + half, np.ones_like(half) if same_units else half, constant)
+
+    @classmethod
+    def through_zero(cls, bounds: tuple[Reals, Reals]) -> Scaling:
+        """For columns with bounds and a model without an intercept: scaled, and nothing is shifted."""
+        low, high = bounds
+        return cls(low, high, np.zeros_like(low), np.maximum(np.abs(low), np.abs(high)), 0.0)
+
+    @classmethod
     def none(cls, features: int, *, constant: float) -> Scaling:
         """For rows whose norm alone is bounded."""
         wide = np.full(features, np.inf)
@@ -85,18 +98,19 @@ class Scaling:
         )
         return float(np.sqrt(np.sum(corners**2)))
 
-    def _scaled(self, table: Reals) -> Reals:
+    def scaled(self, table: Reals) -> Reals:
+        """(clamp(x) - centre) / half of every column. Not private."""
         return np.asarray((np.clip(table, self.low, self.high) - self.centre) / self.half)
 
     def rows(self, table: Reals, row_norm: float) -> Reals:
         """Scaled rows, shortened to `row_norm`, with the constant appended; each a function of its own row alone."""
-        short = RowLattice(row_norm).place(self._scaled(table)).values()
+        short = RowLattice(row_norm).place(self.scaled(table)).values()
         return np.column_stack([short, np.full(len(short), self.constant)]) if self.constant else short
 
     def norms(self, table: Reals) -> Reals:
         """The l2 norms of the scaled rows, the constant left out, added column by column. Not private."""
         squares = np.zeros(len(table))
-        for column in self._scaled(table).T:
+        for column in self.scaled(table).T:
             squares += np.square(np.clip(column, -1e150, 1e150))
         return np.sqrt(squares)
 
