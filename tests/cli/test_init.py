@@ -97,13 +97,14 @@ def test_every_commented_line_can_be_filled_in(folder: Path) -> None:
     for line in text.splitlines():
         if " = " in line and line.startswith("# "):
             line = line[2:]
-        if line == "# [budget]":
-            line = "[budget]"
+        if line in ("# [budget]", "# [analysts]"):
+            line = line[2:]
         bounds = "1900-01-01, 2000-01-01" if line.startswith("day") else "0, 1"
         lines.append(line.replace("..., ...", bounds).replace('"...", "..."', '"a", "b"'))
     Path("policy.toml").write_text("\n".join(lines))
     policy = Policy.load("policy.toml")
     assert policy.budget is not None
+    assert policy.limit("ada") is not None
     assert policy.tables["visits"].max_groups == 10
     assert policy.tables["visits"].columns["email"].hidden
     with DuckDBEngine() as engine:
@@ -111,6 +112,25 @@ def test_every_commented_line_can_be_filled_in(folder: Path) -> None:
     assert {column.name for column in table.columns} == set(SECRETS.column_names) - {"email", "tags"}
     assert [table.column(name).bounds is not None for name in ("spend", "price", "day")] == [True] * 3  # type: ignore[union-attr]
     assert [table.column(name).keys for name in ("Secret City", "member")] == [("a", "b"), (False, True)]  # type: ignore[union-attr]
+
+
+def test_a_csv_file_gets_types_and_ideas_by_the_names_of_its_columns(folder: Path) -> None:
+    csv(folder / "a.csv", "user_id,city,signupDate,unit_price,isActive,notes,order_id,age,created_at,age_group,x\n")
+    text = good("init a.csv --unit user_id --output -")
+    for line in (
+        '# user_id = { type = "..." }  # BIGINT, VARCHAR or UUID',
+        '# city = { type = "VARCHAR", keys = ["...", "..."] }',
+        '# signupDate = { type = "DATE", bounds = [..., ...] }',
+        '# unit_price = { type = "DOUBLE", bounds = [..., ...] }',
+        '# isActive = { type = "BOOLEAN" }',
+        "# notes = { hidden = true }  # free text",
+        "# order_id = { hidden = true }  # it identifies something; nobody groups by it",
+        '# age = { type = "BIGINT", bounds = [..., ...] }',
+        '# created_at = { type = "TIMESTAMP", bounds = [..., ...] }',
+        '# age_group = { type = "VARCHAR", keys = ["...", "..."] }',
+        '# x = { type = "..." }  # and bounds if it is a number or a date, keys if it is one of a few words',
+    ):
+        assert line in text.splitlines()
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,37 @@ def test_a_policy_brings_budget_keys_bounds_limits_and_public_tables(tmp_path: P
         assert charges(curator) == 3
 
 
+def test_a_policy_limits_analysts_by_name_and_everybody_else(tmp_path: Path) -> None:
+    policy = shop(tmp_path)
+    policy.write_text(policy.read_text() + '[analysts]\n"*" = { epsilon = 0.5 }\nada = { epsilon = 2 }\n')
+    for analyst, most in (("ada", 2.0), ("bob", 0.5)):
+        with Curator.open(policy, analyst=analyst) as curator:
+            assert curator.remaining == most
+            with pytest.raises(BudgetExceeded, match=f"the budget of analyst '{analyst}'"):
+                curator.sql(COUNT, epsilon=most + 0.1, delta=0)
+            assert curator.explain(COUNT, epsilon=most + 0.1, delta=0).refusal is not None
+            curator.sql(COUNT, epsilon=0.4, delta=0)
+    with Curator.open(policy, analyst="bob") as curator:
+        assert curator.remaining == pytest.approx(0.1)
+        curator.ledger.amend("shop", Budget(epsilon=1.0), analyst="bob", reason="a larger project")
+    with Curator.open(policy, analyst="bob") as curator:  # the owner's act stays
+        assert curator.remaining == pytest.approx(0.6)
+    policy.write_text(policy.read_text().replace("epsilon = 2 ", "epsilon = 3 "))
+    with pytest.raises(InvalidArgument, match="amend"):
+        Curator.open(policy, analyst="ada")
+
+
+def test_looking_knows_the_limit_of_an_analyst_who_never_asked(tmp_path: Path) -> None:
+    policy = shop(tmp_path)
+    Curator.open(policy, analyst="ada").close()
+    policy.write_text(policy.read_text() + '[analysts."*"]\nepsilon = 0.5\n')
+    with Curator.open(policy, analyst="bob", ledger=Ledger.open(tmp_path / "shop.ledger", read_only=True)) as curator:
+        refusal = curator.explain(COUNT, epsilon=0.6, delta=0).refusal
+        assert refusal is not None
+        assert refusal.remaining == pytest.approx(0.5, rel=0.01)
+        assert curator.explain(COUNT, epsilon=0.5, delta=0).refusal is None
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_ledger_that_is_deleted_or_replaced_under_the_curator_stops_it(tmp_path: Path, replaced: bool) -> None:
     text = "SELECT COUNT(*) AS n FROM visits"

@@ -195,6 +195,11 @@ HEAD = 'name = "d"\n[tables.t]\nsource = "visits.parquet"\n'
         (HEAD + "unit='u'\n[budget]\nepsilonn=1", "toml: budget: unknown field 'epsilonn'. Did you mean 'epsilon'?"),
         (HEAD + "unit='u'\n[budget]\nepsilon=-1", "policy.toml: budget.epsilon: -1"),
         (HEAD + "unit='u'\n[budget]\nepsilon=1\nrho=1", "toml: budget: ('epsilon', 'rho') is not allowed. A budget"),
+        (HEAD + "unit='u'\n[analysts.ada]\nepsilonn=1", "analysts.ada: unknown field 'epsilonn'. Did you mean"),
+        (HEAD + "unit='u'\n[analysts]\nada=1", "analysts.ada: 1 is of the wrong type. Write a table of fields."),
+        (HEAD + "unit='u'\n[analysts.ada]\nepsilon=-1", "policy.toml: analysts.ada.epsilon: -1"),
+        (HEAD + "unit='u'\n[analysts.ada]", "policy.toml: analysts.ada"),
+        (HEAD + "unit='u'\n[analysts.' a']\nepsilon=1", "analysts. a.name: ' a' is not allowed. Pass a name"),
         (HEAD + "unit='u'\n[budget]\nepsilon='1'", "budget.epsilon: '1' is of the wrong type. Write a number."),
     ],
 )  # fmt: skip
@@ -218,6 +223,17 @@ def test_what_is_wrong_in_a_file_is_said_with_its_place(folder: Path, text: str,
 )  # fmt: skip
 def test_yaml_has_no_surprises(folder: Path, text: str, words: str) -> None:
     assert words in refusal(folder, text, "policy.yaml")
+
+
+def test_yaml_reads_powers_of_ten_as_people_write_them(folder: Path) -> None:
+    for number in ("1e-6", "1.0e-6", "1E-06", "0.000001"):
+        path = folder / "powers.yaml"
+        path.write_text(f"name: d\nbudget: {{epsilon: 1e0, delta: {number}}}\ntables: {{t: {{source: a, unit: u}}}}\n")
+        assert Policy.load(path).budget == Budget(epsilon=1.0, delta=1e-6)
+    (folder / "texts.yaml").write_text(
+        "name: d\ntables: {t: {source: a, unit: u, columns: {c: {keys: ['1e5', 1e5x, 12e]}}}}\n"
+    )
+    assert Policy.load(folder / "texts.yaml").tables["t"].columns["c"].keys == ("1e5", "1e5x", "12e")
 
 
 def test_a_file_that_is_no_policy_is_refused(folder: Path) -> None:

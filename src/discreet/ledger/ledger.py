@@ -147,6 +147,11 @@ class Ledger:
         return self._store.path
 
     @property
+    def read_only(self) -> bool:
+        """Whether it was opened for looking only."""
+        return self._store.read_only
+
+    @property
     def head(self) -> Head:
         """The end of the chain. Keep it elsewhere: `verify(anchor=...)` then also finds entries cut off at the end."""
         with self._store.reading() as connection:

@@ -27,6 +27,7 @@ from discreet.ledger.names import name as checked_name
 from discreet.query.answer import Answer
 from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes
+from discreet.query.limits import refusal_of, set_limit
 from discreet.query.measuring import measure
 from discreet.query.options import Options
 from discreet.query.parse import parse, render
@@ -110,6 +111,7 @@ class Curator:
             books = ledger if isinstance(ledger, Ledger) else _ledger(ledger, policy, source, stated)
             try:
                 _establish(books, policy, stated)
+                set_limit(books, policy, analyst)
             except BaseException:
                 if books is not ledger:
                     books.close()
@@ -198,7 +200,7 @@ class Curator:
             fingerprint = self._fingerprint(question, target, options)
             stored = self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst) if reuse else None
             answered = stored is not None
-            denied = None if answered else self.ledger.refusal(self.policy.name, total, analyst=self.analyst)
+            denied = None if answered else refusal_of(self.ledger, self.policy, total, analyst=self.analyst)
             refusal = None if denied is None else self._refusal(denied, question, target, options)
         return Explanation(
             question=question,
@@ -364,8 +366,8 @@ class Curator:
         for _ in range(_REFINED):
             middle = (low + high) / 2
             plans = _plans(question, target.resized(middle), options)
-            fits = self.ledger.admits(self.policy.name, _sum(plans), analyst=self.analyst)
-            low, high = (middle, high) if fits else (low, middle)
+            denied = refusal_of(self.ledger, self.policy, _sum(plans), analyst=self.analyst)
+            low, high = (middle, high) if denied is None else (low, middle)
         return BudgetExceeded(
             requested=target.size, remaining=low, unit=target.unit, of=error.of, until=error.until, question=True
         )

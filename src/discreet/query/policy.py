@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnPolicy", "Policy", "TablePolicy", "placed", "table_name"]
 
+EVERYBODY = "*"
 _FILES = (".toml", ".yaml", ".yml")
 _OWN = re.compile(r"noisy_\d+|q__.*", re.IGNORECASE)
 
@@ -117,7 +118,8 @@ class TablePolicy:
 class Policy:
     """The tables of a data set by name, with its budget and the path of its ledger, if they are declared here.
 
-    `name` identifies the data set in the ledger; `origin` is said in errors.
+    `name` identifies the data set in the ledger; `analysts` are budgets of those who ask, by name, with `"*"` for
+    everybody who is not named; `origin` is said in errors.
     """
 
     name: str
@@ -125,11 +127,13 @@ class Policy:
     budget: Budget | None = None
     ledger: Path | None = None
     origin: str = "policy"
+    analysts: Mapping[str, Budget] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.name.strip():
             raise InvalidArgument("name", self.name, "give the data set a name: the ledger knows it by that")
         object.__setattr__(self, "tables", dict(self.tables))
+        object.__setattr__(self, "analysts", dict(self.analysts))
         if all(table.public for table in self.tables.values()):
             raise InvalidArgument("tables", list(self.tables), "declare at least one table that is not public")
         folded: dict[str, str] = {}
@@ -186,6 +190,10 @@ class Policy:
         }
         title = name or (next(iter(tables)) if len(tables) == 1 else table_name(source))
         return cls(name=title, tables=tables, budget=budget, origin="Policy.of")
+
+    def limit(self, analyst: str) -> Budget | None:
+        """The budget of one analyst: their own, or that of everybody who is not named, if there is one."""
+        return self.analysts.get(analyst, self.analysts.get(EVERYBODY))
 
     def resolve(self, engine: Engine) -> Catalog:
         """The catalog: sources are registered, schemas read, and every declaration checked against them.

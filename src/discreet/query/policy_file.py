@@ -6,11 +6,13 @@ Imported when a policy is read: a reader of TOML or YAML is not loaded before.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import InvalidArgument, PolicyError
+from discreet.ledger.names import name as checked_name
 from discreet.query.document import checked_document
 from discreet.query.policy import ColumnPolicy, Policy, TablePolicy, placed
 
@@ -42,10 +44,16 @@ def _policy(shown: str, document: dict[str, Any], *, folder: Path) -> Policy:
         where = f"{shown}: budget"
         stated = document.get("budget")
         budget = None if stated is None else Budget(**stated)
+        analysts: dict[str, Budget] = {}
+        for name, limit in (document.get("analysts") or {}).items():
+            where = f"{shown}: analysts.{name}"
+            analysts[checked_name("name", name)] = Budget(**limit)
         where = f"{shown}: "
         kept = document.get("ledger")
         ledger = None if kept is None else Path(_placed(kept, folder))
-        return Policy(name=document["name"], tables=tables, budget=budget, ledger=ledger, origin=shown)
+        return Policy(
+            name=document["name"], tables=tables, budget=budget, ledger=ledger, origin=shown, analysts=analysts
+        )
     except InvalidArgument as error:
         problem = placed(where, error)
     raise problem
@@ -103,6 +111,9 @@ def _yaml(text: str) -> Any:
             found[key] = loader.construct_object(value_node, deep=True)
         return found
 
+    # YAML 1.1, which PyYAML reads, wants a point in 1.0e-6 and takes 1e-6 for text; people write the latter.
+    powers = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+$")
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", powers, list("-+0123456789"))
     Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
     try:
         return yaml.load(text, Loader=Loader)  # noqa: S506 - a subclass of SafeLoader

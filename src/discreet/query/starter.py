@@ -13,6 +13,7 @@ from discreet.engines.names import closest
 from discreet.errors import InvalidArgument
 from discreet.query.declared import family
 from discreet.query.policy import table_name
+from discreet.query.suggestions import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,9 +51,6 @@ _WHO = [
     "pid",
 ]
 _IDENTITY = re.compile(rf"(?:{'|'.join(_WHO)})s?(?:[ _-]?(?:id|key|no|nr|number|uuid|guid|hash|code))?", re.IGNORECASE)
-_PERSONAL = re.compile(
-    r"e?[ _-]?mail|phone|mobile|(?:first|last|sur|full|birth)[ _-]?name|name|ssn|iban|address|street", re.IGNORECASE
-)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _HEAD = """\
 # A policy for discreet: what everybody may know about these tables.
@@ -65,8 +63,18 @@ name = {name}
 # ledger = {ledger}
 # [budget]
 # epsilon = 3.0
-# delta = 1e-6
+# delta = 1e-6  # well below 1 / (number of people)
+
+# How much of it one analyst may spend; "*" is everybody who is not named.
+# [analysts]
+# "*" = {{ epsilon = 1.0, delta = 1e-7 }}
 """
+
+
+_COLUMNS = (
+    "# bounds: the range that values are known to be in (others are clamped). keys: the values that GROUP BY shows.",
+    "# Take both from what is known without the data. What is not declared is found privately, for part of the price.",
+)
 
 
 @dataclass(frozen=True)
@@ -144,32 +152,24 @@ def _section(table: Seen, *, unit: str | None, folder: Path) -> str:
         lines.append(
             "# max_groups = 10  # in how many groups of an answer one person counts, unless the question says so"
         )
-    lines += ["", f"[tables.{_key(table.name)}.columns]"]
+    lines += ["", f"[tables.{_key(table.name)}.columns]", *_COLUMNS]
     if any(kind is None for _, kind in table.columns):
         lines.append(
             "# A CSV file has no types: declare them, or they are guessed from its first rows at every opening."
         )
+    lines.append("# These are ideas from the names of columns: correct them, and remove the # of those that are right.")
     lines += [_declaration(column, kind, unit=unit, candidates=table.candidates) for column, kind in table.columns]
     return "\n".join(lines) + "\n"
 
 
 def _declaration(column: str, kind: str | None, *, unit: str | None, candidates: Sequence[str]) -> str:
     """What can be declared of a column, as a comment: the owner knows the numbers, and nobody else may say them."""
-    known = "" if kind is None else f"  # {_short(kind)}"
     if (unit is not None and column.lower() == unit.lower()) or (unit is None and column in candidates):
-        fields = 'type = "..."' if kind is None else ""
-    elif _PERSONAL.fullmatch(column):
-        fields = "hidden = true"
-    elif kind is None:
-        fields = 'type = "...", bounds = [..., ...]'
+        fields, remark = ('type = "..."', "BIGINT, VARCHAR or UUID") if kind is None else ("", "")
     else:
-        fields = {
-            "text": 'keys = ["...", "..."]',
-            "boolean": "keys = [false, true]",
-            "uuid": "hidden = true",
-            "other": "hidden = true",
-        }.get(family(kind), "bounds = [..., ...]")
-    return f"# {_key(column)} = {{ {fields} }}{known}" if fields else f"# {_key(column)} = {{}}{known}"
+        fields, remark = suggestion(column, kind)
+    said = ": ".join(part for part in ("" if kind is None else _short(kind), remark) if part)
+    return f"# {_key(column)} = {{ {fields} }}{f'  # {said}' if said else ''}".replace("{  }", "{}")
 
 
 def _short(kind: str) -> str:

@@ -1,0 +1,48 @@
+"""What a policy grants one analyst, kept in the ledger beside the budget of the data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from discreet.accounting import Filter
+from discreet.errors import BudgetExceeded
+
+if TYPE_CHECKING:
+    from discreet.accounting import Budget, Cost
+    from discreet.ledger import Ledger
+    from discreet.query.policy import Policy
+
+__all__ = ["refusal_of", "set_limit"]
+
+
+def set_limit(ledger: Ledger, policy: Policy, analyst: str) -> None:
+    """Writes the budget of this analyst into the ledger, once.
+
+    A ledger that has one for them keeps it, and refuses another one that the policy states for them by name. A ledger
+    that was opened for looking is left as it is.
+    """
+    limit = _missing(ledger, policy, analyst)
+    if limit is not None and not ledger.read_only:
+        ledger.limit(policy.name, limit, analyst=analyst)
+    elif limit is None and analyst in policy.analysts:
+        ledger.limit(policy.name, policy.analysts[analyst], analyst=analyst)
+
+
+def refusal_of(ledger: Ledger, policy: Policy, cost: Cost, *, analyst: str) -> BudgetExceeded | None:
+    """The error that this cost would meet now, or None; charges nothing."""
+    denied = ledger.refusal(policy.name, cost, analyst=analyst)
+    limit = _missing(ledger, policy, analyst) if ledger.read_only else None
+    if denied is None and limit is not None:
+        try:
+            Filter(limit).charge(ledger.spent(policy.name, analyst=analyst) + cost)
+        except BudgetExceeded as error:
+            return error
+    return denied
+
+
+def _missing(ledger: Ledger, policy: Policy, analyst: str) -> Budget | None:
+    """The budget that the policy gives an analyst, if the ledger has none for them yet."""
+    limit = policy.limit(analyst)
+    if limit is None or any(one.holder == "analyst" for one in ledger.standings(policy.name, analyst=analyst)):
+        return None
+    return limit
