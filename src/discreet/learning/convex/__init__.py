@@ -3,17 +3,23 @@
 from discreet.learning.convex.descent import NoisyGradientDescent
 from discreet.learning.convex.functional import FunctionalMechanism
 from discreet.learning.convex.leader import FollowTheRegularizedLeader
+from discreet.learning.convex.multi_epoch import MultiEpochPNSGD
 from discreet.learning.convex.pnsgd import PNSGD
+from discreet.learning.convex.skip_pnsgd import SkipPNSGD
 from discreet.learning.convex.solver import Fitted, Plan, Solver
 from discreet.learning.convex.statistics import SufficientStatistics
+from discreet.learning.convex.stop_pnsgd import StopPNSGD
 
 __all__ = [
     "PNSGD",
     "Fitted",
     "FollowTheRegularizedLeader",
     "FunctionalMechanism",
+    "MultiEpochPNSGD",
     "NoisyGradientDescent",
     "Plan",
+    "SkipPNSGD",
     "Solver",
+    "StopPNSGD",
     "SufficientStatistics",
 ]

@@ -51,6 +51,7 @@ __all__ = ["HiddenFit", "HiddenPlan", "HiddenSolver", "calibrated"]
 _DRAWS = 1 << 17
 _UP = 1 + 1e-12
 _COARSE = 1e-2
+_MOST = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +180,22 @@ class HiddenPlan(Plan):
             "adjacency": self.facts.adjacency,
         }
 
+    def stated(self, algorithm: Callable[..., Cost], *, mu: float, plain: float, **place: int) -> Cost:
+        """The cost by one of `discreet.last_iterate`'s algorithms, with the rounding in its Lipschitz constant.
+
+        `mu` is that of the place without rounding, `plain` the same without strong convexity. Where the penalty makes
+        the process forget the record but not the rounding since, the former is left out.
+        """
+        schedule, larger = self.schedule, self.enlarged(mu)
+        if larger > _MOST:
+            schedule["strong_convexity"], larger = 0.0, self.enlarged(plain)
+        return algorithm(lipschitz=self.lipschitz * larger, **place, **schedule)
+
+    @property
+    def ratio(self) -> float:
+        """mu of a record if nothing but its own step hid it, without rounding."""
+        return self.lipschitz * self.facts.changes / self.sigma
+
     @property
     def is_gaussian(self) -> bool:
         """Whether the cost of the worst record is that of a Gaussian release."""
@@ -253,10 +270,15 @@ class HiddenPlan(Plan):
 
     def run(self, problem: Problem, *, verbose: bool = False, generator: Generator | None = None) -> HiddenFit:
         self.check(problem)
+        return self.one_run(problem, verbose=verbose, generator=generator)
+
+    def one_run(self, problem: Problem, *, verbose: bool, generator: Generator | None) -> HiddenFit:
+        """One run on a problem that was checked."""
         first, last = self.span(generator)
         facts, advance = self.facts, None
-        if (last - first) * facts.dimension * self.batch >= kernel.MANY:
+        if (last - first) * facts.dimension >= noise_kernel.MANY:
             noise_kernel.load()
+        if last - first >= kernel.MANY:
             advance = kernel.compiled(facts.loss, self.constants)
         advance = advance or kernel.interpreted(facts.loss, self.constants)
         scale = math.ldexp(self.deviation, -self.lattice.exponent)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MANY", "Constants", "Pass", "compiled", "interpreted", "steps"]
 
-MANY: Final = 1 << 21  # numbers in the batches of one run from which on importing numba pays
+MANY: Final = 1 << 14  # steps of one run from which on importing numba pays
 
 _LOGISTIC, _HUBER, _HINGE, _GAUSSIAN_HINGE, _POISSON = range(5)
 _ROOT_HALF = math.sqrt(0.5)

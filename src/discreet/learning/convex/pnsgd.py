@@ -31,26 +31,12 @@ if TYPE_CHECKING:
 
     Reals = NDArray[np.float64]
 
-__all__ = ["PNSGD", "PNSGDPlan", "last_iterate_bound"]
-
-
-_MOST = 2.0
+__all__ = ["PNSGD", "PNSGDPlan"]
 
 
 def harmonic(n: int) -> float:
     """1 + 1/2 + ... + 1/n, rounded up."""
     return math.log(n) + 0.5772156649015329 + 1 / (2 * n) if n else 0.0
-
-
-def last_iterate_bound(*, step: float, steps: int, radius: float, size: float) -> float:
-    r"""A bound on E F(w_T) - min F for the last of T stochastic gradient steps of constant size eta.
-
-        R^2 / (2 eta (T + 1)) + (eta G^2 / 2) (1 + 1 + 1/2 + ... + 1/T),
-
-    for F convex on a ball of radius R, w_0 its centre, unbiased gradients with E ||g||^2 <= G^2: the argument of
-    [Shamir and Zhang 2013, Thm 2] for constant steps, in docs/proofs/pnsgd-lattice.md.
-    """
-    return radius**2 / (2 * step * (steps + 1)) + step * size**2 / 2 * (1 + harmonic(steps))
 
 
 @dataclass(frozen=True)
@@ -68,13 +54,14 @@ class PNSGDPlan(HiddenPlan):
 
     def _at(self, place: int) -> Cost:
         """The cost of a record in this batch, from 1."""
-        schedule, larger = self.schedule, self.enlarged(float(self._mu[place - 1]))
-        if larger > _MOST:  # the penalty forgets the record, and no longer the rounding since: leave the former out
-            schedule["strong_convexity"] = 0.0
-            later = self.batches + 1 - place
-            larger = self.enlarged(self.lipschitz * self.facts.changes / (self.sigma * math.sqrt(later)))
-        public = self.batches - self.private_batches
-        return pnsgd(lipschitz=self.lipschitz * larger, public=public, position=place, **schedule)
+        later = self.batches + 1 - place
+        return self.stated(
+            pnsgd,
+            mu=float(self._mu[place - 1]),
+            plain=self.ratio / math.sqrt(later),
+            position=place,
+            public=self.batches - self.private_batches,
+        )
 
     @cached_property
     def worst_cost(self) -> Cost:
@@ -107,24 +94,39 @@ class PNSGD(HiddenSolver):
     public: int = 0
     name: ClassVar[str] = "PNSGD"
     theorem: ClassVar[str] = PNSGDPlan.theorem
+    plan_type: ClassVar[type[HiddenPlan]] = PNSGDPlan
 
     def __post_init__(self) -> None:
         super().__post_init__()
         count("public", self.public)
 
-    def made(self, facts: Facts, *, batch: int, sigma: float) -> PNSGDPlan:
+    def made(self, facts: Facts, *, batch: int, sigma: float) -> HiddenPlan:
         records = facts.needed_records("the number of records, hence of steps, is public in this analysis")
         if self.public >= records:
             raise InvalidArgument("public", self.public, f"at least one of the {records} records must be private")
         steps = -(-(records - self.public) // batch) - (-self.public // batch)
-        step = self.chosen_step(facts, lambda size: best_step(steps, self.radius, size), sigma=sigma)
-        return PNSGDPlan(facts, self.radius, batch, step, sigma, self.public)
+        step = self.chosen_step(facts, lambda size: self.best_step(steps, self.radius, size), sigma=sigma)
+        return self.plan_type(facts, self.radius, batch, step, sigma, self.public)
 
     def best_batch(self, records: int, ratio: float) -> int:
         """The least of b (1 + ratio^2 / (b^2 (1 + public / b))) among sizes a factor of sqrt(2) apart."""
         sizes = {round(2 ** (k / 2)) for k in range(2 * records.bit_length())} | {1, round(ratio) or 1}
         fitting = [size for size in sizes if 1 <= size <= records - self.public]
         return min(fitting, key=lambda b: b + ratio**2 / (b * (1 + self.public // b)))
+
+    def bound(self, *, step: float, steps: int, radius: float, size: float) -> float:
+        r"""A bound on E F(w_T) - min F for the last of T stochastic gradient steps of constant size eta.
+
+            R^2 / (2 eta (T + 1)) + (eta G^2 / 2) (1 + 1 + 1/2 + ... + 1/T),
+
+        for F convex on a ball of radius R, w_0 its centre, unbiased gradients with E ||g||^2 <= G^2 = `size`^2: the
+        argument of [Shamir and Zhang 2013, Thm 2] for constant steps, in docs/proofs/pnsgd-lattice.md.
+        """
+        return radius**2 / (2 * step * (steps + 1)) + step * size**2 / 2 * (1 + harmonic(steps))
+
+    def best_step(self, steps: int, radius: float, size: float) -> float:
+        """The step for which `bound` is smallest."""
+        return radius / (size * math.sqrt((steps + 1) * (1 + harmonic(steps))))
 
     def utility_bound(
         self,
@@ -139,7 +141,7 @@ class PNSGD(HiddenSolver):
     ) -> float:
         """A bound on the expected excess population loss on n independent records, one of which may be replaced.
 
-        `last_iterate_bound` with the noise and the step of the plan; n counts the public records too.
+        `bound` with the noise and the step of the plan; n counts the public records too.
         """
         if self.public >= count("n", n, least=1):
             raise InvalidArgument("public", self.public, f"at least one of the {n} records must be private")
@@ -148,10 +150,5 @@ class PNSGD(HiddenSolver):
         steps = -(-(n - self.public) // batch) - (-self.public // batch)
         sigma = 2 * lipschitz / (batch * mu * math.sqrt(1 - (-self.public // batch)))
         size = math.hypot(lipschitz, sigma * math.sqrt(d))
-        step = self.step or min(best_step(steps, radius, size), math.inf if smoothness is None else 1 / smoothness)
-        return last_iterate_bound(step=step, steps=steps, radius=radius, size=size)
-
-
-def best_step(steps: int, radius: float, size: float) -> float:
-    """The step for which `last_iterate_bound` is smallest."""
-    return radius / (size * math.sqrt((steps + 1) * (1 + harmonic(steps))))
+        step = self.step or min(self.best_step(steps, radius, size), math.inf if smoothness is None else 1 / smoothness)
+        return self.bound(step=step, steps=steps, radius=radius, size=size)
