@@ -50,6 +50,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             epsilon=self.epsilon, delta=self.delta, cost=self.cost, budget=self.budget, adjacency=self.adjacency
         )
 
+    @property
+    def price(self) -> Cost:
+        """The most that a fit reveals, from its parameters alone: what a curator charges before it reads a row."""
+        return self._goal().cost
+
     def _account(self, charge: Charge | None) -> Account:
         if charge is not None and not callable(charge):
             raise InvalidArgument("charge", charge, "pass a function such as curator.charge")

@@ -107,6 +107,16 @@ class Goal:
         raise InvalidArgument("cost", cost, "it is neither pure nor Gaussian nor concentrated; pass epsilon and delta")
 
     @property
+    def cost(self) -> Cost:
+        """The goal itself as a cost: what may be said of anything that meets it."""
+        if self.mu is not None:
+            return Cost.gaussian_dp(self.mu, adjacency=self.adjacency)
+        assert self.epsilon is not None
+        if self.is_pure:
+            return Cost.pure(self.epsilon, adjacency=self.adjacency)
+        return Cost.approximate(self.epsilon, self.delta, adjacency=self.adjacency)
+
+    @property
     def is_pure(self) -> bool:
         """No delta may be spent: only mechanisms of pure epsilon will do."""
         return self.mu is None and self.delta == 0

@@ -7,7 +7,7 @@ import json
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from discreet.accounting import Budget, Cost
 from discreet.arguments import nonnegative, positive
@@ -33,6 +33,7 @@ from discreet.query.options import Options
 from discreet.query.parse import parse, render
 from discreet.query.policy import Policy
 from discreet.query.private import Private, private_plan
+from discreet.query.records import records_of
 from discreet.query.report import report_of
 from discreet.query.target import Target, target_of
 
@@ -50,6 +51,17 @@ __all__ = ["Curator", "ledger_path", "policy_of"]
 _POLICIES = (".toml", ".yaml", ".yml")
 _REFINED = 10
 """A refusal says for how much the question would be answered, to a thousandth of what was asked for."""
+
+
+class Model(Protocol):
+    """What `Curator.fit` can fit: `discreet.learning` has them."""
+
+    @property
+    def price(self) -> Cost:
+        """The most that a fit reveals, known before any data is read."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn, at no more than the price."""
 
 
 class Curator:
@@ -237,6 +249,33 @@ class Curator:
         entry = self.ledger.reserve(self.policy.name, cost, analyst=self.analyst, what=reason)
         self.ledger.complete(entry)
         return entry.id
+
+    def fit(self, model: Model, text: str, *, target: str, reason: str = "") -> Any:
+        """Fit a model of `discreet.learning` to the rows of a SELECT, paid from the budget before a row is read.
+
+        `text` selects the features, which must be numbers, and `target`; one row of every unit is used, and rows with
+        NULL are left out. The model's own `price` is charged: epsilon and delta, or the `cost` that it was given.
+        """
+        self._check_open()
+        if not hasattr(model, "price") or not hasattr(model, "fit"):
+            raise InvalidArgument(
+                "model",
+                type(model).__name__,
+                "pass a model of discreet.learning, such as LogisticRegression()",
+            )
+        price = model.price
+        records = records_of(text, target, self._catalog)
+        self._check_files()
+        entry = self.ledger.reserve(self.policy.name, price, analyst=self.analyst, what=reason or f"{model!r}: {text}")
+        try:
+            model.fit(*records.read(self._engine))
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
+            problem = type(error).__name__
+        else:
+            self.ledger.complete(entry)
+            return model
+        self.ledger.fail(entry, problem)
+        raise QueryFailed(entry.id)
 
     # ---------------------------------------------------------------- looking
 
