@@ -122,6 +122,23 @@ def test_the_excess_risk_grows_with_the_root_of_d_and_falls_with_epsilon_times_n
         assert abs(slope - expected) < 6 * error + 0.02, name
 
 
+def test_the_last_iterate_alone_costs_what_the_closed_form_says_and_less_than_all():
+    facts = Facts(loss=Logistic(), features=3, row_norm=1.0, records=500, alpha=50.0, adjacency="replace-one")
+    goal = Goal(mu=0.5, adjacency="replace-one")
+    plan = NoisyGradientDescent(steps=300, iterate="last").plan(facts, goal)
+    assert goal.met_by(plan.cost)
+    # strongly convex: (2 L / (n sigma)) sqrt((1 - c^T) / (1 + c^T) (1 + c) / (1 - c)), and rounding
+    c = 1 - plan.step * plan.convexity
+    c = max(c, abs(1 - plan.step * plan.smoothness))
+    closed = 2 / (500 * plan.sigma) * math.sqrt((1 - c**300) / (1 + c**300) * (1 + c) / (1 - c))
+    assert plan.cost.gdp() == pytest.approx(closed, rel=1e-5)
+    average = NoisyGradientDescent(steps=300).plan(facts, goal)
+    assert 500 * plan.noise["gradient"] < 0.5 * average.noise["gradient"]
+    table, labels, truth = planted(500, 3)
+    weights = plan.run(Problem.of(facts, table, labels)).weights
+    assert weights.shape == truth.shape
+
+
 def test_without_a_number_of_records_it_says_how_to_get_one():
     facts = Facts(loss=Logistic(), features=4, row_norm=1.5)
     with pytest.raises(InvalidArgument, match="n_records"):
