@@ -12,6 +12,7 @@
     ├── SourceError          (also ValueError)    the data of a table cannot be read
     ├── EngineError          (also RuntimeError)  the engine failed; its own words are not repeated
     ├── QueryFailed          (also RuntimeError)  a question was paid for and its answer could not be computed
+    ├── FitFailed            (also RuntimeError)  a fit was paid for and its model could not be computed
     ├── LedgerError                               a ledger cannot be read or written now; nothing was half done
     │   └── LedgerCorrupt                         what is in it is not what was written to it
     ├── AuditFailed          (also AssertionError) a mechanism is not what it says it is
@@ -37,6 +38,7 @@ __all__ = [
     "DiscreetError",
     "DiscreetWarning",
     "EngineError",
+    "FitFailed",
     "InvalidArgument",
     "LedgerCorrupt",
     "LedgerError",
@@ -199,6 +201,20 @@ class QueryFailed(DiscreetError, RuntimeError):
 
     def __reduce__(self) -> tuple[type[QueryFailed], tuple[int]]:
         return type(self), (self.entry,)
+
+
+class FitFailed(DiscreetError, RuntimeError):
+    """A fit was paid for and its model could not be computed; says nothing about the data."""
+
+    def __init__(self, solver: str, advice: str) -> None:
+        self.solver, self.advice = solver, advice
+        super().__init__(
+            f"{solver} did not reach the accuracy that was paid for; nothing was released, and what it cost stays "
+            f"spent. {advice}"
+        )
+
+    def __reduce__(self) -> tuple[type[FitFailed], tuple[str, str]]:
+        return type(self), (self.solver, self.advice)
 
 
 class LedgerError(DiscreetError):

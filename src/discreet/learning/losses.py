@@ -87,6 +87,19 @@ class Loss(ABC):
     def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
         """The targets, clamped row by row to what the constants above are proved for."""
 
+    @property
+    def corners(self) -> int:
+        """k such that all slopes of one target lie in the hull of 0 and k points of norm at most `lipschitz`."""
+        if self.outputs != 1:
+            raise InvalidArgument("loss", self.name, "its slopes are not known to lie between few points")
+        return 2  # the two ends of an interval
+
+    def log_determinant(self, ratio: float) -> float:
+        """The largest ln det(I + ratio C) over the curvatures C of one row, in all its margins."""
+        if self.outputs != 1:
+            raise InvalidArgument("loss", self.name, "no bound on its determinants is known")
+        return math.log1p(self.smoothness * ratio) * (1 + 1e-14)
+
     def expansion(self) -> Expansion:
         """The loss to second order at margin zero, where its curvature there is the same for all targets."""
         raise InvalidArgument(
@@ -129,6 +142,11 @@ class Logistic(Loss):
     def smoothness(self) -> float:
         return 0.25
 
+    @property
+    def corners(self) -> int:
+        """One: the slope of a target never changes its sign."""
+        return 1
+
     def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
         return np.asarray(np.logaddexp(0.0, np.where(targets > 0, -margins, margins)))
 
@@ -169,6 +187,15 @@ class Softmax(Loss):
     @property
     def smoothness(self) -> float:
         return 0.5
+
+    @property
+    def corners(self) -> int:
+        """p - e_y is the mean of e_j - e_y over the classes j: one point for each but y itself, which gives 0."""
+        return self.outputs - 1
+
+    def log_determinant(self, ratio: float) -> float:
+        """(K - 1) ln(1 + ratio / K): K - 1 eigenvalues of diag(p) - p p^T that add up to 1 - |p|^2 <= 1 - 1/K."""
+        return (self.outputs - 1) * math.log1p(ratio / self.outputs) * (1 + 1e-14)
 
     def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
         chosen = np.asarray(targets, dtype=np.intp)
@@ -290,6 +317,11 @@ class SmoothedHinge(Loss):
         """How far into the parabola: 0 at its flat end, width at the other."""
         return np.clip(1 + self.width / 2 - _signs(targets) * margins, 0.0, None)
 
+    @property
+    def corners(self) -> int:
+        """One: the slope of a target never changes its sign."""
+        return 1
+
     def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
         gap = self._gap(margins, targets)
         inside = np.minimum(gap, self.width)
@@ -327,6 +359,11 @@ class GaussianHinge(Loss):
     @property
     def smoothness(self) -> float:
         return math.nextafter(1 / (self.width * math.sqrt(2 * math.pi)), math.inf)
+
+    @property
+    def corners(self) -> int:
+        """One: the slope of a target never changes its sign."""
+        return 1
 
     def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
         u = (1 - _signs(targets) * margins) / self.width

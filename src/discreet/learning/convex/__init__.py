@@ -4,6 +4,7 @@ from discreet.learning.convex.descent import NoisyGradientDescent
 from discreet.learning.convex.functional import FunctionalMechanism
 from discreet.learning.convex.leader import FollowTheRegularizedLeader
 from discreet.learning.convex.multi_epoch import MultiEpochPNSGD
+from discreet.learning.convex.objective import ObjectivePerturbation
 from discreet.learning.convex.pnsgd import PNSGD
 from discreet.learning.convex.skip_pnsgd import SkipPNSGD
 from discreet.learning.convex.solver import Fitted, Plan, Solver
@@ -17,6 +18,7 @@ __all__ = [
     "FunctionalMechanism",
     "MultiEpochPNSGD",
     "NoisyGradientDescent",
+    "ObjectivePerturbation",
     "Plan",
     "SkipPNSGD",
     "Solver",
