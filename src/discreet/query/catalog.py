@@ -13,12 +13,16 @@ __all__ = ["Catalog", "Column", "Table"]
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its DuckDB type, and the bounds or the list of values that the policy declares public."""
+    """One column: its DuckDB type, and the bounds or the list of values that the policy declares public.
+
+    `unique`, of a column of a public table: no value is there twice. A plan that relies on it also enforces it.
+    """
 
     name: str
     sql_type: str
     bounds: tuple[Any, Any] | None = None
     keys: tuple[Any, ...] | None = None
+    unique: bool = False
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ _VALUE = _Kind((bool, int, float, str, dt.date), "a number, a text, true, false 
 _TABLE = _Kind((dict,), "a table of fields", or_nothing=False)
 _SECTION = _Kind((dict,), "a table of fields")
 
-_COLUMN_FIELDS = {"type": _TEXT, "bounds": _LIST, "keys": _LIST, "keys_from": _TEXT, "hidden": _TRUTH}
+_COLUMN_FIELDS = {"type": _TEXT, "bounds": _LIST, "keys": _LIST, "keys_from": _TEXT, "hidden": _TRUTH, "unique": _TRUTH}
 _TABLE_FIELDS = {
     "source": _NAME,
     "table": _TEXT,

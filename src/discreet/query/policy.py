@@ -31,8 +31,8 @@ class ColumnPolicy:
 
     `type` is the DuckDB type to read it as (values that do not convert become NULL). `bounds` are the ends of the range
     to which values are clamped. `keys` lists the values by which rows can be grouped without selecting them privately,
-    or `keys_from` names a column of a public table that has them, as "table.column". A `hidden` column does not exist
-    for analysts.
+    or `keys_from` names a column of a public table that has them, as "table.column". A `unique` column of a public
+    table has every value once: a row that is joined to it stays one row. A `hidden` column does not exist for analysts.
     """
 
     type: str | None = None
@@ -40,6 +40,7 @@ class ColumnPolicy:
     keys: Sequence[Any] | None = None
     keys_from: str | None = None
     hidden: bool = False
+    unique: bool = False
 
     def __post_init__(self) -> None:
         if self.type is not None:
@@ -58,6 +59,8 @@ class ColumnPolicy:
             raise InvalidArgument("keys_from", self.keys_from, "write 'table.column' of a public table")
         if self.hidden and (self.bounds is not None or self.keys is not None or self.keys_from is not None):
             raise InvalidArgument("hidden", True, "a hidden column cannot be queried: leave out bounds and keys")
+        if self.hidden and self.unique:
+            raise InvalidArgument("hidden", True, "a hidden column cannot be joined to: leave out unique")
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,12 @@ class TablePolicy:
         if self.rows_per_unit not in (None, 1):
             raise InvalidArgument("rows_per_unit", self.rows_per_unit, "write 1, or leave it out and set max_rows")
         object.__setattr__(self, "columns", dict(self.columns))
+        if not self.public and any(column.unique for column in self.columns.values()):
+            raise InvalidArgument(
+                "unique",
+                True,
+                "only a public table is looked at to check it; where nobody has two rows, write rows_per_unit = 1",
+            )
         folded: dict[str, str] = {}
         for name in self.columns:
             if name.lower() in folded:

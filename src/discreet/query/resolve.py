@@ -46,6 +46,8 @@ def resolve(policy: Policy, engine: Engine) -> Catalog:
                 place = f"{where}.columns.{column}.keys_from"
                 keys = _public_keys(place, declared.keys_from, kind, policy=policy, schemas=schemas, engine=engine)
             columns.append(_column(f"{where}.columns.{column}", column, kind, declared=declared, keys=keys))
+            if declared is not None and declared.unique:
+                _check_unique(f"{where}.columns.{column}.unique", column, kind, relation=relation, engine=engine)
         unit = schema[table.unit.lower()][0] if table.level == "unit" and table.unit is not None else None
         catalog[name.lower()] = Table(
             name=name,
@@ -136,12 +138,25 @@ def _column(
     except InvalidArgument as error:
         problem = error
     else:
-        return Column(column, kind, bounds=bounds, keys=keys)
+        return Column(column, kind, bounds=bounds, keys=keys, unique=declared.unique)
     raise PolicyError(
         f"{where}.{problem.argument}",
         f"{problem.value!r} is not allowed",
         f"{problem.advice[:1].upper()}{problem.advice[1:]}.",
     )
+
+
+def _check_unique(where: str, column: str, kind: str, *, relation: str, engine: Engine) -> None:
+    """Looks through a column of a public table, and refuses one in which a value is there twice."""
+    if family(kind) not in ("integer", "text", "date", "boolean", "uuid"):
+        raise PolicyError(
+            where, f"a column of type {kind} is compared in more than one way", "Declare it as BIGINT, VARCHAR or DATE."
+        )
+    cell = quoted(column)
+    with engine.session() as session:
+        found = session.numpy(f"SELECT COUNT({cell}) AS n, COUNT(DISTINCT {cell}) AS d FROM {relation}")
+    if found["n"][0] != found["d"][0]:
+        raise PolicyError(where, "a value is there more than once", "Leave out unique, or store every value once.")
 
 
 def _public_keys(

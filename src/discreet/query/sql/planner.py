@@ -388,6 +388,7 @@ class Planner:
 
 
 CLAUSES = {
+    "JOINS": ("a join cannot stand here", "write SELECT first: SELECT ... FROM a JOIN b ON ..."),
     "QUALIFY": ("QUALIFY is not supported", "aggregate per person in a subquery (GROUP BY the unit column)"),
     "SAMPLE": ("sampling is not supported", "leave it out: every row counts, and sampling would not save budget here"),
     "PIVOTS": ("PIVOT is not supported", "use COUNT(*) FILTER (WHERE ...) or GROUP BY"),

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from discreet.query.sql.arithmetic import MOST_VALUES
 from discreet.query.sql.days import MOST_DATES
-from discreet.query.sql.relation import Field, Relation, Step, column_sql, is_plain, public_mark, settled
+from discreet.query.sql.relation import PUBLIC_OPEN, Field, Relation, Step, column_sql, is_plain, public_mark, settled
 from discreet.query.sql.text import closest, quoted
 from discreet.query.sql.types import TIMESTAMP, type_named
 from discreet.query.sql.value import EPOCH, EVERYWHERE, Input, Value, number_of
@@ -153,6 +153,7 @@ def _column(table: Table, column: Column, sql: str) -> Value:
         is_unit=is_unit,
         public=table.level == "public",
         weight=1,
+        unique=table.level == "public" and column.unique,
     )
 
 
@@ -237,14 +238,8 @@ def _allow(plan: Planner, left: Relation, right: Relation, side: str, node: exp.
             advice="name a unit column for both tables in the policy",
             at=node,
         )
-    if "row" in levels:
-        raise plan.source.refusal(
-            "joining a public table could multiply rows that are units of their own",
-            advice="filter with x IN (SELECT ... FROM the public table), or name a unit column in the policy",
-            at=node,
-        )
     orphans = {"RIGHT": (right,), "LEFT": (left,), "FULL": (left, right), "": ()}.get(side, ())
-    if "unit" in levels and any(one.level == "public" for one in orphans):
+    if levels & {"unit", "row"} and any(one.level == "public" for one in orphans):
         raise plan.source.refusal(
             f"this {side} JOIN keeps rows of the public table that belong to no unit",
             advice="put the table about people on the side that is kept (people LEFT JOIN public), or use JOIN",
@@ -288,10 +283,23 @@ def _equal(plan: Planner, one: Value, other: Value, node: exp.Expr) -> str:
 
 def _combined(plan: Planner, sides: _Sides, conditions: list[str], pairs: list[tuple[Value, Value]]) -> Relation:
     left, right, node, side = sides.left, sides.right, sides.node, sides.side
-    level = next((one for one in ("unit", "released") if one in (left.level, right.level)), "public")
+    level = next((one for one in ("unit", "row", "released") if one in (left.level, right.level)), "public")
     unit = left.unit if left.unit is not None else right.unit
     rows_per_unit: int | None = None
     words = "each row may meet any number of public rows"
+    if left.private != right.private and "public" in (left.level, right.level):
+        people, public = (left, right) if left.private else (right, left)
+        single = _single_partner(people, public, pairs)
+        if single is not None:
+            rows_per_unit, words = people.rows_per_unit, "each row meets one public row at most"
+            left, right = (left, single) if left.private else (single, right)
+        elif level == "row":
+            raise plan.source.refusal(
+                "joining a public table could multiply rows that are units of their own",
+                advice="declare the column that is joined to as unique = true in the policy, filter with x IN (SELECT "
+                "... FROM the public table), or name a unit column",
+                at=node,
+            )
     right_fields = right.fields
     if left.level == right.level == "unit":
         assert left.unit is not None
@@ -327,9 +335,10 @@ def _combined(plan: Planner, sides: _Sides, conditions: list[str], pairs: list[t
     left_fields = left.fields
     if side in ("RIGHT", "FULL"):
         left_fields = tuple(replace(one, value=_optional(one.value, keep=False)) for one in left.fields)
+    fields = tuple(replace(one, value=replace(one.value, unique=False)) for one in left_fields + right_fields)
     return Relation(
         f"{left.source} {verb} {right.source}{on}",
-        left_fields + right_fields,
+        fields,
         level,
         where=where,
         unit=unit,
@@ -337,8 +346,28 @@ def _combined(plan: Planner, sides: _Sides, conditions: list[str], pairs: list[t
         tables=tuple(dict.fromkeys(left.tables + right.tables)),
         public_tables=tuple(dict.fromkeys(left.public_tables + right.public_tables)),
         declared=left.declared + right.declared,
-        step=Step(f"{verb.lower()}", words if level == "unit" else "", (left.step, right.step)),
+        step=Step(f"{verb.lower()}", words if level in ("unit", "row") else "", (left.step, right.step)),
     )
+
+
+def _single_partner(people: Relation, public: Relation, pairs: list[tuple[Value, Value]]) -> Relation | None:
+    """The public table with one row for each value of the column that people's rows are joined to, if it is unique.
+
+    What is declared is enforced here, so that a file which changes later cannot multiply rows. Both sides must be
+    compared in a way that keeps different values different: with the same type, or as whole numbers.
+    """
+    if not public.scan or not public.source.startswith(PUBLIC_OPEN):
+        return None
+    unique = {one.value.sql for one in public.fields if one.value.unique}
+    theirs = {one.value.sql for one in people.fields}
+    for pair in pairs:
+        for one, other in (pair, pair[::-1]):
+            alike = one.type == other.type or one.kind == other.kind == "integer"
+            if one.sql in unique and other.sql in theirs and alike:
+                table, _, mark = public.source.rpartition(" AS ")
+                column = one.sql.removeprefix(f"{mark}.")
+                return replace(public, source=f"(SELECT DISTINCT ON ({column}) * FROM {table}) AS {mark}")
+    return None
 
 
 def _optional(value: Value, *, keep: bool) -> Value:

@@ -47,6 +47,7 @@ class Value:
     `constant`: on no row at all. `tame`: a date within the years 1 to 9999, or NULL. `weight` counts how many texts
     of the data, and how many characters of the question, the text may be made of. `origin` is the block and column of
     a noisy answer that it shows unchanged. `window`: a window function is in it, so it cannot stand in a condition.
+    `unique`: it is a column of a public table, as it is, that is declared to have every value once.
     """
 
     sql: str
@@ -64,6 +65,7 @@ class Value:
     python: Any = None
     origin: tuple[int, str] | None = None
     window: bool = False
+    unique: bool = False
 
     @property
     def is_literal(self) -> bool:
@@ -196,4 +198,4 @@ def hull(parts: Iterable[Value]) -> dict[str, Any]:
 
 def renamed(value: Value, sql: str) -> Value:
     """The same value under the name that it has outside of a subquery."""
-    return replace(value, sql=sql, constant=False, python=None, inputs=None, window=False)
+    return replace(value, sql=sql, constant=False, python=None, inputs=None, window=False, unique=False)
