@@ -3,6 +3,7 @@
 from discreet.learning.convex.descent import NoisyGradientDescent
 from discreet.learning.convex.functional import FunctionalMechanism
 from discreet.learning.convex.leader import FollowTheRegularizedLeader
+from discreet.learning.convex.localization import IterativeLocalization
 from discreet.learning.convex.multi_epoch import MultiEpochPNSGD
 from discreet.learning.convex.objective import ObjectivePerturbation
 from discreet.learning.convex.pnsgd import PNSGD
@@ -16,6 +17,7 @@ __all__ = [
     "Fitted",
     "FollowTheRegularizedLeader",
     "FunctionalMechanism",
+    "IterativeLocalization",
     "MultiEpochPNSGD",
     "NoisyGradientDescent",
     "ObjectivePerturbation",
