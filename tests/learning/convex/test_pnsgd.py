@@ -6,9 +6,21 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from discreet import InvalidArgument
+from discreet import Cost, InvalidArgument
 from discreet.accounting.iteration.process import Process
-from discreet.learning import Facts, GaussianHinge, Goal, Huber, Logistic, Poisson, Problem, SmoothedHinge, Softmax
+from discreet.audit import check
+from discreet.learning import (
+    Facts,
+    GaussianHinge,
+    Goal,
+    Huber,
+    Logistic,
+    Poisson,
+    Problem,
+    SmoothedHinge,
+    Softmax,
+    Squared,
+)
 from discreet.learning.convex import PNSGD, kernel
 from discreet.learning.convex.iterate_lattice import IterateLattice
 from discreet.noise.testing import SeededGenerator
@@ -30,7 +42,7 @@ def facts_of(loss=None, *, features=5, records=1000, **more):
 @pytest.mark.parametrize("alpha", [0.0, 3.0])
 def test_the_worst_record_meets_the_goal_and_spends_it_all(adjacency, batch, public, alpha):
     goal = Goal(epsilon=1.0, delta=1e-6, adjacency=adjacency)
-    plan = PNSGD(batch=batch, public=public).plan(facts_of(adjacency=adjacency, alpha=alpha), goal)
+    plan = PNSGD(batch=batch, public=public, zeroed=True).plan(facts_of(adjacency=adjacency, alpha=alpha), goal)
     assert goal.met_by(plan.cost)
     assert plan.cost.epsilon(1e-6) == pytest.approx(1.0, rel=1e-6)
     everyone = plan.personal_costs
@@ -45,7 +57,7 @@ def test_everybodys_mu_is_the_closed_form_and_never_below(batch, public, adjacen
     # Theorem 23: mu_t = Delta / (b sigma sqrt(steps from the record's own on))
     goal = Goal(mu=0.5, adjacency=adjacency)
     facts = facts_of(Huber(1.5), row_norm=2.0, adjacency=adjacency)
-    plan = PNSGD(batch=batch, public=public).plan(facts, goal)
+    plan = PNSGD(batch=batch, public=public, zeroed=True).plan(facts, goal)
     place = np.arange(1000 - public) // batch
     later = -(-(1000 - public) // batch) - place + -(-public // batch)
     exact = changes * 3.0 / (batch * plan.sigma * np.sqrt(later))
@@ -194,6 +206,27 @@ def test_values_that_are_no_numbers_move_nothing():
         assert np.abs(state * plan.lattice.step).max() <= 2 * plan.push
 
 
+@pytest.mark.parametrize("way", [kernel.interpreted, kernel.compiled])
+def test_a_row_that_is_no_row_counts_as_zero(way):
+    rng = np.random.default_rng(8)
+    facts = facts_of(records=6)
+    plan = PNSGD(batch=3).plan(facts, GOAL)
+    advance = way(Logistic(), plan.constants)
+    if advance is None:
+        pytest.skip("numba is not installed")
+    rows, noise = np.rint(rng.standard_normal((6, 5)) * 2**19), rng.integers(-(2**35), 2**35, (2, 5))
+    states = []
+    for bad in (0.0, np.nan, np.inf, -np.inf):
+        broken, state = rows.copy(), np.zeros(5, dtype=np.int64)
+        broken[1] = 0.0
+        broken[1, 2] = broken[4, 0] = bad
+        if bad == 0:
+            broken[4] = 0.0
+        advance(state, broken, np.ones(6), plan._starts, noise)
+        states.append(state.tolist())
+    assert all(state == states[0] for state in states)
+
+
 def test_the_lattice_keeps_whole_numbers_exact_and_noise_within_reach():
     for radius, deviation, move in ((5.0, 1e-4, 1e-5), (1e-9, 1e3, 1e-9), (1.0, 1e-30, 7.0), (3.0, 3.0, 3.0)):
         step = IterateLattice.of(radius=radius, deviation=deviation, move=move).step
@@ -234,6 +267,18 @@ def test_on_quadratic_losses_the_last_iterate_has_its_exact_gaussian_law_and_no_
     least = (found - ALPHA_Z * error) / math.sqrt(variance)  # no smaller mu is compatible with these runs
     assert least <= claimed
     assert least > claimed / 3  # a claim of a third is refuted
+
+
+def test_an_audit_of_the_first_record_passes_and_refutes_a_fifth_of_the_claim():
+    facts = facts_of(Huber(10.0), features=1, records=3)
+    plan = PNSGD(step=0.01, radius=5.0).plan(facts, Goal(mu=1.5, adjacency="replace-one"))
+    pair = tuple(Problem.of(facts, np.ones((3, 1)), np.array([y, 0.0, 0.0])) for y in (9.9, -9.9))
+    claims = plan.personal_costs.for_person(1), Cost.gaussian_dp(plan.personal_costs.mu[0] / 5, adjacency="replace-one")
+    reports = [
+        check(release=lambda problem: float(plan.run(problem).weights[0]), cost=claim, inputs=pair, draws=2500)
+        for claim in claims
+    ]
+    assert [report.passed for report in reports] == [True, False]
 
 
 # --------------------------------------------------------------------- learning
@@ -332,8 +377,10 @@ def test_a_step_above_two_over_the_smoothness_is_refused_before_any_data():
         (PNSGD(public=1000), facts_of(), GOAL, "private"),
         (PNSGD(radius=1e16), facts_of(), GOAL, "floating point"),
         (PNSGD(), facts_of(), Goal(epsilon=1.0, delta=1e-6), "adjacency"),
+        (PNSGD(), facts_of(adjacency="add-remove"), Goal(epsilon=1.0, delta=1e-6), "zeroed=True"),
+        (PNSGD(), facts_of(Squared(1.0)), GOAL, "no bounded slope"),
     ],
-    ids=["no number of records", "pure", "all public", "huge radius", "other adjacency"],
+    ids=["no number of records", "pure", "all public", "huge radius", "other adjacency", "removed", "squares"],
 )
 def test_what_cannot_be_planned_says_why(solver, facts, goal, match):
     with pytest.raises(InvalidArgument, match=match):

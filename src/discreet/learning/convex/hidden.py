@@ -82,6 +82,9 @@ class HiddenPlan(Plan):
 
     def __post_init__(self) -> None:
         positive("sigma", self.sigma)
+        count("batch", self.batch, least=1)
+        if count("public", self.public) >= self.records:
+            raise InvalidArgument("public", self.public, f"at least one of the {self.records} records must be private")
         # refuses steps above 2 / smoothness: they can expand, and then nothing is hidden
         Losses(self.facts.lipschitz, self.smoothness, self.convexity).factor(np.array([positive("step", self.step)]))
         if self.slack > _COARSE * self.push:
@@ -270,9 +273,9 @@ class HiddenPlan(Plan):
 
     def run(self, problem: Problem, *, verbose: bool = False, generator: Generator | None = None) -> HiddenFit:
         self.check(problem)
-        return self.one_run(problem, verbose=verbose, generator=generator)
+        return self._one_run(problem, verbose=verbose, generator=generator)
 
-    def one_run(self, problem: Problem, *, verbose: bool, generator: Generator | None) -> HiddenFit:
+    def _one_run(self, problem: Problem, *, verbose: bool, generator: Generator | None) -> HiddenFit:
         """One run on a problem that was checked."""
         first, last = self.span(generator)
         facts, advance = self.facts, None
@@ -316,12 +319,15 @@ class HiddenPlan(Plan):
 class HiddenSolver(Solver):
     """Projected noisy SGD with hidden iterates; `batch` records a step, None to let the solver choose.
 
-    `step` is the step size, at most 2 / smoothness; None takes what the bound on the excess risk is smallest for.
+    `step` is the step size, at most 2 / smoothness; None takes what the bound on the excess risk is smallest for. The
+    analysis is of records that keep their places: under 'add-remove' a neighbour has a record zeroed, not taken out so
+    that all later ones move up, and `zeroed=True` says that this is meant.
     """
 
     radius: float = 5.0
     batch: int | None = 1
     step: float | None = None
+    zeroed: bool = False
 
     def __post_init__(self) -> None:
         positive("radius", self.radius)
@@ -339,6 +345,13 @@ class HiddenSolver(Solver):
         if goal.adjacency != facts.adjacency:
             raise InvalidArgument("goal", goal, f"its adjacency is not that of the facts, {facts.adjacency!r}")
         records = facts.needed_records("the number of records, hence of steps, is public in this analysis")
+        if facts.adjacency == "add-remove" and not self.zeroed:
+            raise InvalidArgument(
+                "adjacency",
+                facts.adjacency,
+                "hidden iterates are analysed for records that keep their places: pass adjacency='replace-one', or "
+                "zeroed=True to the solver if a record that is zeroed instead of taken out is what you protect",
+            )
         ratio = math.sqrt(facts.dimension) * facts.changes / goal.gaussian
         batch = self.batch or self.best_batch(records, ratio)
         return calibrated(

@@ -104,6 +104,8 @@ def steps(  # noqa: PLR0917 - compiled functions are called by position
             for i in range(size):
                 margin += rows[j, i] * place[i]
             margin *= margin_step
+            if not math.isfinite(margin):  # a row that is no row: as if it were zero
+                continue
             target = targets[j]
             sign = 1.0 if target > 0 else -1.0
             if kind == _LOGISTIC:
@@ -167,8 +169,13 @@ def interpreted(loss: Loss, constants: Constants) -> Pass:
             if size > constants.reach:
                 place = np.rint(place * (constants.reach / size))
             batch = rows[low:high]
-            margins = batch @ place.reshape(batch.shape[1], -1) * constants.margin
-            slopes = loss.slopes(margins if loss.outputs > 1 else margins[:, 0], targets[low:high])
+            answers = targets[low:high]
+            with np.errstate(invalid="ignore"):
+                margins = batch @ place.reshape(batch.shape[1], -1) * constants.margin
+            sound = np.isfinite(margins).all(axis=1)
+            if not sound.all():  # a row that is no row: as if it were zero
+                batch, answers, margins = batch[sound], answers[sound], margins[sound]
+            slopes = loss.slopes(margins if loss.outputs > 1 else margins[:, 0], answers)
             slopes = _bounded(slopes.reshape(len(batch), -1), constants.bound)
             move = (batch.T @ (constants.pull * slopes)).ravel() + constants.shrink * place
             state[:] = (place - np.rint(move)).astype(np.int64) + noise[t]

@@ -135,7 +135,7 @@ class StopPlan(HiddenPlan):
             raise InvalidArgument("problems", len(problems), f"this plan was made for {self.tasks} tasks")
         for problem in problems:
             self.check(problem)
-        return tuple(self.one_run(problem, verbose=verbose, generator=generator) for problem in problems)
+        return tuple(self._one_run(problem, verbose=verbose, generator=generator) for problem in problems)
 
 
 @dataclass(frozen=True)
