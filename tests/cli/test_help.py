@@ -17,9 +17,9 @@ COMMANDS = list(commands())
 
 
 def examples(text: str) -> list[str]:
-    """The lines below `Examples:` in a help text."""
+    """The lines below `Examples:` in a help text; one that ends in a backslash goes on in the next."""
     _, _, below = text.partition("\n  Examples:\n")
-    return [line.strip() for line in below.splitlines() if line.strip()]
+    return [line.strip() for line in below.replace("\\\n", " ").splitlines() if line.strip()]
 
 
 EXAMPLES = sorted({line for path in COMMANDS for line in examples(help_of(path))})

@@ -54,6 +54,22 @@ def test_it_gives_the_epsilon_of_the_library_and_of_composition() -> None:
                 n=100, batch=10, epochs=3, lipschitz=1, smoothness=1, step=1, noise=5, strong_convexity=0.5
             ),
         ),
+        (
+            "pnsgd --records 10 --clipped --linear-model",
+            lambda: last_iterate.pnsgd(
+                n=10, lipschitz=1, smoothness=1, step=1, noise=5, clipped=True, linear_model=True
+            ),
+        ),
+        (
+            "hockey-stick-contraction --records 10 --position 2 --diameter 1",
+            lambda: last_iterate.hockey_stick_contraction(n=10, position=2, lipschitz=1, step=1, noise=5, diameter=1),
+        ),
+        (
+            "hockey-stick-contraction --records 10 --position 2 --diameter 1 --smoothness 0.5",
+            lambda: last_iterate.hockey_stick_contraction(
+                n=10, position=2, lipschitz=1, step=1, noise=5, diameter=1, smoothness=0.5
+            ),
+        ),
     ],
 )
 def test_each_algorithm_takes_its_own_options(words: str, cost) -> None:
@@ -74,6 +90,16 @@ def test_the_screen_names_the_bound_and_explain_says_why() -> None:
     assert "iteration won" in good(f"{PNSGD} --explain")
 
 
+def test_what_contraction_adds_is_shown_beside_composition() -> None:
+    words = (
+        "account last-iterate hockey-stick-contraction --records 9 --position 5 --diameter 1 --step-size 1 --noise 2"
+    )
+    shown = good_json(f"{words} --delta 1e-6 --json")
+    assert shown["composition"] == pytest.approx(Cost.gaussian_dp(1.0).epsilon(1e-6), rel=1e-9)
+    assert shown["epsilon"] < 0.8 * shown["composition"]
+    assert "contraction won" in good(f"{words} --delta 1e-6 --explain")
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -82,6 +108,13 @@ def test_the_screen_names_the_bound_and_explain_says_why() -> None:
         ("pnsg --records 10", 2, "did you mean 'pnsgd'"),
         ("pnsgd --records 10 --step-size 3 --noise 1", 1, "2 / smoothness"),
         ("pnsgd --records 10 --step-size 1 --noise 1 --position 11", 1, "1 to 10"),
+        ("pnsgd --records 10 --step-size 1 --noise 1 --clipped", 1, "linear_model=True"),
+        (
+            "hockey-stick-contraction --records 10 --step-size 1 --noise 1 --clipped --diameter 1",
+            2,
+            "does not know --clipped",
+        ),
+        ("hockey-stick-contraction --records 10 --step-size 1 --noise 1", 2, "needs --diameter"),
         ("sampled-projected-sgd --records 9 --rate 0.1 --steps 5 --step-size 0.1 --noise 1", 2, "--diameter"),
     ],
 )

@@ -10,6 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from discreet.accounting.attacker import detection_at, least_detection, positive_predictive_value
+from discreet.accounting.contest import contest
 from discreet.accounting.digits import NARROW, bracket, percent, shown, up
 from discreet.accounting.saddle import Unreachable
 from discreet.errors import CertificateError, WideBracket
@@ -24,7 +25,12 @@ _NEIGHBOURS = {
     "add-remove": "one person more or fewer in the data",
     "replace-one": "one person's data exchanged for anybody else's, the number of people being public",
 }
-_ZEROED = "one person's record used or left out of every step, the number of steps and their order being public"
+_ZEROED = (
+    "one person's record used or left out of every step that has a place for it; the place stays empty, all others "
+    "keep theirs, and the number of places, the steps and what sums are divided by are public. Other parts of the cost "
+    "hold for this too; a list that closes up when a record leaves it is not covered"
+)
+_DIVIDED = "one person more or fewer in the data; the number that sums of gradients are divided by is public and stays"
 _AGAINST = {"add-remove": "without it", "replace-one": "with anybody else's in its place"}
 _DIRECTIONS = {
     ("forward", "add-remove"): "answers with the person's data against answers without it",
@@ -93,9 +99,10 @@ class Explanation:
 
 def neighbours_of(cost: Cost) -> str:
     """Which data sets the cost compares, in words; a run with places leaves a record out of steps, not of the list."""
-    if cost.adjacency == "add-remove" and any(leaf.of_one_run for leaf, _ in cost.parts):
+    runs = [leaf for leaf, _ in cost.parts if leaf.of_one_run] if cost.adjacency == "add-remove" else []
+    if any(leaf.is_of_position() for leaf in runs):
         return _ZEROED
-    return _NEIGHBOURS[cost.adjacency]
+    return _DIVIDED if runs else _NEIGHBOURS[cost.adjacency]
 
 
 def explain(cost: Cost, reading: Reading, *, delta: float | None = None, epsilon: float | None = None) -> Explanation:
@@ -122,7 +129,7 @@ def explain(cost: Cost, reading: Reading, *, delta: float | None = None, epsilon
         certificate=_certificate(reading),
         meaning=_meaning(cost, *promised),
         not_covered=_NOT_COVERED,
-        amplification=" ".join(words for leaf, _ in cost.parts if (words := leaf.because())),
+        amplification=contest(cost, delta=delta, epsilon=epsilon),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import typer
 
 from discreet.cli import calibration, comparison, last_iterate, levels, notions, picture
@@ -10,8 +12,11 @@ __all__ = ["account", "examples"]
 
 
 def examples(*lines: str) -> str:
-    """The last paragraph of a help text; its first character keeps Click from joining the lines."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+    """The last paragraph of a help text; its first character keeps Click from joining the lines.
+
+    An example may go on in the next line after a backslash, as in a shell.
+    """
+    return "\b\nExamples:\n" + textwrap.indent("\n".join(lines), "  ")
 
 
 account = typer.Typer(
@@ -70,6 +75,10 @@ account.command(
     epilog=examples(
         "discreet account last-iterate pnsgd --records 900 --position 1 --step-size 1 --noise 2 --delta 1e-6",
         "discreet account last-iterate stop-pnsgd --records 900 --step-size 1 --noise 9 --delta 1e-6 --json",
+        "discreet account last-iterate pnsgd --records 900 --clipped --linear-model \\\n"
+        "    --step-size 1 --noise 9 --delta 1e-6",
+        "discreet account last-iterate hockey-stick-contraction --records 90 --position 1 \\\n"
+        "    --diameter 1 --step-size 1 --noise 2 --delta 1e-6 --explain",
     ),
     short_help="Algorithms whose intermediate states stay hidden.",
 )(last_iterate.last_iterate)

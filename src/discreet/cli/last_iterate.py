@@ -28,6 +28,7 @@ ALGORITHMS = (
     "noisy-gradient-descent",
     "cyclic",
     "sampled-projected-sgd",
+    "hockey-stick-contraction",
 )
 """Written here so that `--help` need not load the accountants."""
 
@@ -46,6 +47,8 @@ _NAMES = {
     "noise": "noise",
     "diameter": "diameter",
     "adjacency": "adjacency",
+    "clipped": "clipped",
+    "linear_model": "linear-model",
 }
 """Arguments of the library and the options that give them."""
 
@@ -63,7 +66,10 @@ def last_iterate(
     delta: Delta,
     records: Annotated[float | None, _option("records", "NUMBER", "Records in the data.")] = None,
     lipschitz: Annotated[float, _option("lipschitz", "L", "Bound of one record's gradient; default 1.")] = 1.0,
-    smoothness: Annotated[float, _option("smoothness", "BETA", "Smoothness of the loss; default 1.")] = 1.0,
+    smoothness: Annotated[
+        float | None,
+        _option("smoothness", "BETA", "Smoothness of the loss; default 1, and none for hockey-stick-contraction."),
+    ] = None,
     strong_convexity: Annotated[
         float | None, _option("strong-convexity", "RHO", "Strong convexity, such as that of a regulariser.")
     ] = None,
@@ -88,12 +94,19 @@ def last_iterate(
             help="What neighbours differ in: replace-one (the default) or add-remove (a record zeroed).",
         ),
     ] = None,
+    clipped: Annotated[
+        bool, typer.Option("--clipped", help="Gradients are clipped; allowed with --linear-model only.")
+    ] = False,
+    linear_model: Annotated[
+        bool, typer.Option("--linear-model", help="Every record's loss is a convex function of one score <w, x>.")
+    ] = False,
     explain: Explain = False,
     json: Json = False,
 ) -> None:
     """Epsilon of releasing only the last iterate of noisy gradient steps.
 
-    Noise of later steps hides what a record did earlier.
+    Noise of later steps hides what a record did earlier. Losses must be smooth and convex, but for
+    hockey-stick-contraction, where gradients bounded by L, clipped or not, on a bounded set are enough.
     """
     given = {
         "n": records,
@@ -110,6 +123,8 @@ def last_iterate(
         "position": position,
         "public": public,
         "adjacency": adjacency,
+        "clipped": clipped or None,
+        "linear_model": linear_model or None,
     }
     cost = _cost(algorithm, {name: value for name, value in given.items() if value is not None})
     result, shown = read(cost, delta=delta), read(_shown(cost), delta=delta)
@@ -152,6 +167,8 @@ def _cost(algorithm: str, given: dict[str, Any]) -> Cost:
 
     function = getattr(library, algorithm.replace("-", "_"))
     known = inspect.signature(function).parameters
+    if known["smoothness"].default is inspect.Parameter.empty:
+        given.setdefault("smoothness", 1.0)
     missing = [
         f"--{_NAMES[name]}" for name, value in known.items() if value.default is value.empty and name not in given
     ]

@@ -121,6 +121,13 @@ def test_transform_tails_and_profile_of_a_mixture_are_those_of_its_parts(
     assert abs(exact) <= math.exp(pair.log_decay(power, np.array([0.7]))[0]) * (1 + 1e-12)
 
 
+def test_far_from_the_real_axis_a_mixture_without_rest_still_has_a_bound() -> None:
+    pair = GaussianMixturePair((0.5, 0.5), (1.0, 0.5))
+    far = pair.log_decay(2.3, np.array([60.0, 1e4]))
+    assert np.isfinite(far).all()
+    assert (far < -400).all()
+
+
 def test_k_tasks_on_one_data_set_cost_about_as_much_as_one_with_the_noise_of_theorem_32() -> None:
     n, epsilon, delta = 10_000, 0.5, 1e-6
     for k in (1, 100, n // 10):

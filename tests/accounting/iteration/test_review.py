@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from discreet import Cost, last_iterate
@@ -78,5 +79,61 @@ def test_two_runs_on_a_bounded_set_keep_their_plateau() -> None:
 
 def test_what_is_left_out_of_a_run_is_said() -> None:
     run = last_iterate.pnsgd(n=10, position=1, adjacency="add-remove", **ONE)
-    assert "left out of every step" in str(run.explain(delta=1e-6))
-    assert "one person more or fewer" in str(Cost.gaussian(2.0).explain(delta=1e-6))
+    full = last_iterate.noisy_gradient_descent(n=10, steps=5, adjacency="add-remove", **ONE)
+    for cost in (run, run + Cost.gaussian(2.0), run + full):
+        assert "left out of every step" in cost.explain(delta=1e-6).neighbours
+        assert "closes up when a record leaves it is not covered" in cost.explain(delta=1e-6).neighbours
+    assert "divided by is public" in full.explain(delta=1e-6).neighbours
+    assert Cost.gaussian(2.0).explain(delta=1e-6).neighbours == "one person more or fewer in the data"
+    replaced = last_iterate.pnsgd(n=10, position=1, **ONE)
+    assert "exchanged for anybody else's" in replaced.explain(delta=1e-6).neighbours
+
+
+def test_a_list_that_closes_up_costs_more_than_a_zeroed_record() -> None:
+    """Losses g_i w with g = (1, -1, 1, -1, ...): without the first record every later step turns its sign."""
+    n, eta, noise = 40, 1.0, 2.0
+    signs = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    zeroed, closed = signs.copy(), np.append(signs[1:], 0.0)
+    zeroed[0] = 0.0
+    # w_T = -eta sum g + noise: linear losses do not care where a gradient stands, strongly convex ones do
+    c = 0.5
+    weight = c ** np.arange(n - 1, -1, -1)
+    deviation = eta * noise * math.sqrt((weight**2).sum())
+    truth = {
+        name: abs(eta * ((signs - other) * weight).sum()) / deviation for name, other in (("z", zeroed), ("c", closed))
+    }
+    run = {"n": n, "position": 1, "lipschitz": 1.0, "smoothness": 0.5, "strong_convexity": 0.5, "step": 1.0}
+    bound = last_iterate.pnsgd(noise=noise, adjacency="add-remove", **run).gdp()
+    assert truth["z"] <= bound * (1 + 1e-9)
+    assert truth["c"] > 100 * bound
+
+
+def test_explain_names_the_bound_that_was_read_with_the_numbers_of_the_others() -> None:
+    shared = {"n": 10, "position": 5, "lipschitz": 1.0, "smoothness": 1.0, "step": 1.0, "noise": 2.0}
+    cost = last_iterate.pnsgd(diameter=1.0, **shared)
+    words = cost.explain(delta=1e-6).amplification
+    assert "contraction won with epsilon = 0.35846" in words
+    assert cost.epsilon(1e-6) == pytest.approx(0.35846, abs=1e-5)
+    assert "4.8866 by composition" in words
+    assert Cost.gaussian_dp(1.0).epsilon(1e-6) == pytest.approx(4.8866, abs=1e-4)
+    assert "0.94052 by iteration from the diameter" in words
+    assert Cost.gaussian_dp(cost.gdp()).epsilon(1e-6) == pytest.approx(0.94052, abs=1e-5)
+    assert "iteration won" in last_iterate.pnsgd(**shared).explain(delta=1e-6).amplification
+    assert "contraction won with delta" in cost.explain(epsilon=0.5).amplification
+
+
+def test_the_winner_of_one_part_is_told_for_the_whole_cost() -> None:
+    shared = {"lipschitz": 1.0, "smoothness": 1.0, "step": 1.0, "noise": 2.0}
+    total = 3 * last_iterate.pnsgd(n=10, position=5, diameter=1.0, **shared) + last_iterate.stop_pnsgd(n=9, **shared)
+    words = total.explain(delta=1e-6).amplification
+    value = f"epsilon = {total.epsilon(1e-6):.3f}"
+    assert words.count(value) == 2
+    assert "pnsgd, record 5 of 10: contraction won" in words
+    assert "stop_pnsgd, record 1 of 9: iteration won" in words
+
+
+def test_a_composition_that_protects_nobody_is_named_without_a_number() -> None:
+    run = last_iterate.noisy_gradient_descent(
+        n=1, steps=10**7, lipschitz=1.0, smoothness=1.0, step=1.0, noise=1.0, strong_convexity=0.5
+    )
+    assert "no finite number by composition" in run.explain(delta=1e-6).amplification

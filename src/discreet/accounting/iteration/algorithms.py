@@ -4,8 +4,12 @@ All of them step by w <- Pi[w - eta (g + N(0, noise^2 I))], where g is the gradi
 over a batch; `noise` is the standard deviation of the noise *on the gradient*, as in the sources. Pi projects onto a
 convex set, or is left out. The order of the records and the batches is fixed and may be public.
 
-Neighbours: under 'replace-one' one record is exchanged for any other and moves a gradient by at most 2 L; under
-'add-remove' it is zeroed, its place and its step staying, and moves a gradient by at most L.
+Neighbours: under 'replace-one' one record is exchanged for any other and moves a gradient by at most 2 L. Under
+'add-remove' it is *zeroed*: its gradient is left out of every step and moves a sum by at most L, while its place stays
+empty, all other records keep theirs, and the number of places and the divisor stay as they are and are public. That is
+adding or removing a record of a table with public places. It is not removing one from a list that closes up: then all
+later records move to other steps. A plain 'add-remove' cost, which an empty place does not count for, holds for a
+zeroed record too, so sums of both hold for zeroed records, and only for these; `explain` says so.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ class Process:
         """Which bound is the best: 'composition', 'iteration' or 'iteration from the diameter'."""
         if self.solution.mu >= self.composition * (1 - 1e-9):
             return "composition"
-        return "iteration from the diameter" if self.solution.start else "iteration"
+        return self.program
 
     def since_last_use(self) -> tuple[float, tuple[tuple[int, float], ...]] | None:
         """mu right after the record's last use, and the ratio c D / nu of every step since; None if nothing follows."""
@@ -193,23 +193,26 @@ class Process:
         before = Process(self.name, factor, noise, push, self.diameter)
         return before.mu, tuple(zip(counts[used:].tolist(), ratios.tolist(), strict=True))
 
-    def why(self) -> str:
-        """Which bound won and why, in words."""
-        counts, _, _, _ = self._merged
-        others = f"releasing every state would cost mu = {self.composition:.6g}"
-        if self.winner == "composition":
-            reason = "later steps hide nothing of it" if self.touched == 1 else "no step hides what another one added"
-            return f"composition won with mu = {self.mu:.6g}: {reason}."
-        if self.winner == "iteration":
+    @property
+    def program(self) -> str:
+        """What the convex program is called here."""
+        return "iteration from the diameter" if self.solution.start else "iteration"
+
+    def why_composition(self) -> str:
+        """Why nothing is better than releasing every state, if so."""
+        return "later steps hide nothing of it" if self.touched == 1 else "no step hides what another one added"
+
+    def why_program(self) -> str:
+        """What the convex program makes use of."""
+        if self.solution.start == 0:
+            use = "uses" if self.touched == 1 else "use"
             return (
-                f"iteration won with mu = {self.mu:.6g}: {self.touched} of {self.steps} steps use the record, and the "
-                f"noise of later ones hides what it did; {others}."
+                f"{self.touched} of {self.steps} steps {use} the record, and the noise of later ones hides what it did"
             )
-        late = int(counts[self.solution.start :].sum())
+        late = int(self._merged[0][self.solution.start :].sum())
         return (
-            f"iteration from the diameter won with mu = {self.mu:.6g}: whatever happened before, two states are at "
-            f"most {self.diameter:g} apart, and the noise of the last {late} steps hides that and what the record did "
-            f"since; {others}."
+            f"whatever happened before, two states are at most {self.diameter:g} apart, and the noise of the last "
+            f"{late} steps hides that and what the record did since"
         )
 
 

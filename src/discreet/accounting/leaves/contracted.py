@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from discreet.accounting.leaves.guarantees import GaussianGuarantee
-from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, check_fields
+from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, Rival, check_fields
 from discreet.accounting.leaves.own import leaf_from_lower_curve
 from discreet.accounting.pairs.atoms import AtomsPair
 from discreet.arguments import count, positive
@@ -117,6 +117,9 @@ class Contracted(Leaf):
         """The state as it was: the table for compositions has a mass of about 1e-12 at infinity, and this has none."""
         return (((GaussianGuarantee(self.mu), 1),),)
 
+    def if_released(self) -> Parts:
+        return ((GaussianGuarantee(self.mu), 1),)
+
     def gdp(self) -> float:
         return self.mu
 
@@ -129,12 +132,22 @@ class Contracted(Leaf):
     def pure_epsilon(self) -> float:
         return math.inf
 
-    def because(self) -> str:
+    def rivals(self) -> tuple[Rival, ...]:
         steps = sum(times for times, _ in self.ratios)
         return (
-            f"contraction: the state was {self.mu:.6g}-GDP when the record was last used, and {steps} noisy steps on a "
-            "bounded set have shrunk every hockey-stick divergence since."
+            Rival(
+                "composition", ((GaussianGuarantee(self.mu), 1),), "the steps since the record's last use hide little"
+            ),
+            Rival(
+                "contraction",
+                ((self, 1),),
+                f"the state was {self.mu:.6g}-GDP when the record was last used, and {steps} noisy steps on a bounded "
+                "set have shrunk every hockey-stick divergence since",
+            ),
         )
+
+    def subject(self) -> str:
+        return "a noisy pass on a bounded set"
 
     def fields(self) -> dict[str, Any]:
         return {"mu": self.mu, "ratios": [list(row) for row in self.ratios]}

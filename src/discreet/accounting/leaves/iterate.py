@@ -12,7 +12,7 @@ from discreet.accounting.iteration.process import Process
 from discreet.accounting.iteration.runs import Runs
 from discreet.accounting.leaves.contracted import Contracted
 from discreet.accounting.leaves.guarantees import GaussianGuarantee
-from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, check_fields, decimal, rounded_up
+from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, Rival, check_fields, decimal, rounded_up
 from discreet.accounting.pairs.gaussian import GaussianPair
 from discreet.errors import InvalidArgument, StorageError
 
@@ -91,11 +91,20 @@ class LastIterate(Leaf):
     def pure_epsilon(self) -> float:
         return math.inf
 
-    def because(self) -> str:
-        also = (
-            "" if self._contracted is None else f" A reading takes the better of this and {self._contracted.because()}"
-        )
-        return f"{self.process.name}: {self.process.why()}{also}"
+    def rivals(self) -> tuple[Rival, ...]:
+        process = self.process
+        bounds = [
+            (process.composition, "composition", process.why_composition()),
+            (process.solution.mu, process.program, process.why_program()),
+        ]
+        found = [
+            Rival(name, ((GaussianGuarantee(max(mu, 1e-100)), 1),) if mu <= LARGEST_EPSILON else None, why)
+            for mu, name, why in bounds
+        ]
+        return (*found, *self._contracted.rivals()[1:]) if self._contracted is not None else tuple(found)
+
+    def subject(self) -> str:
+        return self.process.name
 
     def fields(self) -> dict[str, Any]:
         values: dict[str, Any] = {name: getattr(self.process, name) for name in _FIELDS}

@@ -23,6 +23,7 @@ __all__ = [
     "LARGEST_EPSILON",
     "Leaf",
     "Parts",
+    "Rival",
     "check_fields",
     "decimal",
     "finite_epsilon",
@@ -34,6 +35,17 @@ __all__ = [
 
 Parts: TypeAlias = "Sequence[tuple[Leaf, int]]"
 """Leaves with how often each is used."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Rival:
+    """One of several bounds of the same release, as a composition that dominates it."""
+
+    name: str
+    parts: Parts | None
+    """None if it protects nobody."""
+    why: str
+    """Why it is a bound, and why it may win, in words."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,9 +125,13 @@ class Leaf(ABC):
         """What the same run costs if every intermediate state is released; itself where there are none."""
         return ((self, 1),)
 
-    def because(self) -> str:
-        """Which of several bounds this leaf stands for and why, in words; empty if there is only one."""
-        return ""
+    def rivals(self) -> tuple[Rival, ...]:
+        """The bounds of this release that are all valid, of which a reading takes the best; empty if there is one."""
+        return ()
+
+    def subject(self) -> str:
+        """What was run, in words."""
+        return self.describe()
 
     def sampled(self, rate: float) -> Leaf:
         """This leaf with every record taken independently with probability `rate`."""

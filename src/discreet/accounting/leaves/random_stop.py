@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from discreet.accounting.leaves.guarantees import GaussianGuarantee
-from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf
+from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, Rival
 from discreet.accounting.pairs.mixture import GaussianMixturePair
 from discreet.arguments import count, nonnegative, one_of, positive
 from discreet.errors import InvalidArgument
@@ -133,14 +133,21 @@ class RandomStop(Leaf):
     def zcdp(self) -> float:
         return self.gdp() ** 2 / 2 * (1 + 1e-15)
 
-    def because(self) -> str:
+    def rivals(self) -> tuple[Rival, ...]:
         reached = math.fsum(self.mixture[0])
         what = "stops after a random number of steps" if self.scheme == "stop" else "skips a random number of records"
         return (
-            f"{self.scheme}_pnsgd, record {self.position} of {self.n}: iteration and mixture. The run {what}, so the "
-            f"record is used with probability {reached:.6g}, and the steps since then hide it; the mean over all "
-            f"lengths is taken. Releasing every state would cost mu = {self.ratio:.6g}."
+            Rival("composition", tuple(self.if_released()), "the record is always used and nothing comes after it"),
+            Rival(
+                "iteration",
+                ((self, 1),),
+                f"the run {what}, so the record is used with probability {reached:.6g}, and the steps since then hide "
+                "it; the mean over all lengths is taken",
+            ),
         )
+
+    def subject(self) -> str:
+        return f"{self.scheme}_pnsgd, record {self.position} of {self.n}"
 
     def describe(self) -> str:
         return f"{self.scheme}_pnsgd(record {self.position} of {self.n}, mu <= {self.gdp():.6g})"

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from discreet.accounting.leaves.guarantees import Approximate, GaussianGuarantee
-from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf
+from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, Rival
 from discreet.accounting.leaves.noise import Gaussian
 from discreet.accounting.leaves.random_stop import hidden_by
 from discreet.accounting.leaves.sampled import Sampled
@@ -139,16 +139,24 @@ class SampledIterate(Leaf):
     def pure_epsilon(self) -> float:
         return math.inf
 
-    def because(self) -> str:
-        late, share, _ = self._planned
-        name = f"projected SGD with Poisson batches, {self.steps} steps"
-        if late >= self.steps:
-            return f"{name}: sampled composition won: there are too few steps for the start to be forgotten."
+    def rivals(self) -> tuple[Rival, ...]:
+        every, *late = self.alternatives(epsilon=None, delta=None)
+        share = self._planned[1]
         return (
-            f"{name}: the better of two bounds is read. Sampled composition counts all steps. The last-iterate bound "
-            f"counts the last {late}, in which {share:.0%} of the noise hides a distance of {self.diameter:g} and the "
-            "rest the record, whatever happened before."
+            Rival("sampled composition", every, "there are too few steps for the start to be forgotten"),
+            *(
+                Rival(
+                    "sampled iteration",
+                    parts,
+                    f"only the last {parts[0][1]} steps count, in which {share:.0%} of the noise hides a distance of "
+                    f"{self.diameter:g} and the rest the record, whatever happened before",
+                )
+                for parts in late
+            ),
         )
+
+    def subject(self) -> str:
+        return f"projected SGD with Poisson batches, {self.steps} steps"
 
     def describe(self) -> str:
         return f"sampled_iterate({self.steps} steps, rate={self.rate:.6g}, noise_multiplier={self.multiplier:.6g})"

@@ -126,7 +126,8 @@ class GaussianMixturePair(Pair):
         exponent = np.outer(power * (power - 1) - np.asarray(reach) ** 2, self._half)
         exponent += 64 * ROUNDING * (abs(power) * abs(power - 1) + np.asarray(reach)[:, None] ** 2) * self._half
         top = np.maximum(exponent.max(axis=1), 0.0 if self._still else -np.inf)
-        total = np.exp(exponent - top[:, None]) @ self._weight + self._still * np.exp(-top)
+        still = self._still * np.exp(-np.maximum(top, 0.0))  # 0 where nothing is, however far down the top
+        total = np.exp(exponent - top[:, None]) @ self._weight + still
         return np.asarray(top + np.log(total) + 1e-13 * (1 + np.abs(top)))
 
     def profile(self, epsilon: float, direction: Direction) -> tuple[float, float]:
