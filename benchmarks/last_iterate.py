@@ -102,12 +102,23 @@ def speeds(repeats: int) -> list[dict[str, Any]]:
     draw = np.random.default_rng(1)
     factor, noise = 1 - 1e-5 * draw.random(steps), 0.5 + draw.random(steps)
     push = draw.random(steps) * (draw.random(steps) < 0.1)
+    touches = np.flatnonzero(push) + 1
+    members = np.concatenate([draw.permutation(10**6) + 1 for _ in range(2)]).reshape(-1, 100)
     people = last_iterate.pnsgd_by_position(n=10**6, lipschitz=1, smoothness=1, step=1, noise=4)
     work: dict[str, Callable[[], object]] = {
         "program, 10^6 equal steps, all with the record": lambda: solve(0.9999 * ones, ones, ones),
         "program, 10^6 random steps, a tenth with the record": lambda: solve(factor, noise, push),
         "program, the same on a bounded set": lambda: solve(factor, noise, push, diameter=50.0),
+        "cost of 10^6 different steps, and its epsilon": lambda: last_iterate.process(
+            steps=steps, step=noise, noise=noise, lipschitz=1, smoothness=1, strong_convexity=1e-5, touches=touches
+        ).epsilon(1e-6),
         "epsilon of 10^6 people": lambda: people.epsilon(1e-6),
+        "mu of 10^6 people, 100 passes, bounded set": lambda: last_iterate.multi_epoch_pnsgd_by_position(
+            n=10**6, epochs=100, lipschitz=1, smoothness=1, step=1, noise=4, diameter=5.0
+        ),
+        "mu of 10^6 people, 2 passes shuffled in public": lambda: last_iterate.process_by_person(
+            members=members, batch=100, lipschitz=1, smoothness=1, step=1, noise=0.1
+        ),
     }
     return [{"what": name, "seconds": timed(call, repeats)} for name, call in work.items()]
 
