@@ -134,6 +134,6 @@ def test_the_winner_of_one_part_is_told_for_the_whole_cost() -> None:
 
 def test_a_composition_that_protects_nobody_is_named_without_a_number() -> None:
     run = last_iterate.noisy_gradient_descent(
-        n=1, steps=10**7, lipschitz=1.0, smoothness=1.0, step=1.0, noise=1.0, strong_convexity=0.5
+        n=1, steps=10**5, lipschitz=1.0, smoothness=1.0, step=1.0, noise=1.0, strong_convexity=0.5
     )
     assert "no finite number by composition" in run.explain(delta=1e-6).amplification

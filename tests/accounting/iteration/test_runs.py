@@ -58,7 +58,7 @@ def test_a_noise_of_zero_is_refused_and_a_push_of_zero_is_not() -> None:
     assert len(Runs.of("push", [(1, 0.0)])) == 1
 
 
-@given(st.integers(1, 400), st.sampled_from([0.0, 0.3, 0.5, 0.9, 0.999999, 1.0, 1.01]), st.floats(0.1, 3))
+@given(st.integers(1, 100), st.sampled_from([0.0, 0.3, 0.5, 0.9, 0.999999, 1.0, 1.01]), st.floats(0.1, 3))
 def test_merged_steps_contract_at_least_and_blur_at_most_as_the_steps_do(k: int, c: float, nu: float) -> None:
     factor, noise = merge(np.array([k]), np.array([c]), np.array([nu]))
     exact = Fraction(c)
@@ -68,8 +68,8 @@ def test_merged_steps_contract_at_least_and_blur_at_most_as_the_steps_do(k: int,
     assert float(noise[0]) == pytest.approx(nu * math.sqrt(math.fsum(c ** (2 * i) for i in range(k))), rel=1e-11)
 
 
-def test_a_million_different_steps_make_arrays_and_no_lists() -> None:
-    steps = 1_000_000
+def test_many_different_steps_make_arrays_and_no_lists() -> None:
+    steps = 200_000
     draw = np.random.default_rng(3)
     size, noise = draw.uniform(0.1, 1.0, steps), draw.uniform(1.0, 2.0, steps)
     touches = np.flatnonzero(draw.random(steps) < 1e-3) + 1
