@@ -7,6 +7,7 @@ from discreet.learning.convex.localization import IterativeLocalization
 from discreet.learning.convex.multi_epoch import MultiEpochPNSGD
 from discreet.learning.convex.objective import ObjectivePerturbation
 from discreet.learning.convex.pnsgd import PNSGD
+from discreet.learning.convex.preconditioned import PreconditionedDescent
 from discreet.learning.convex.skip_pnsgd import SkipPNSGD
 from discreet.learning.convex.solver import Fitted, Plan, Solver
 from discreet.learning.convex.statistics import SufficientStatistics
@@ -22,6 +23,7 @@ __all__ = [
     "NoisyGradientDescent",
     "ObjectivePerturbation",
     "Plan",
+    "PreconditionedDescent",
     "SkipPNSGD",
     "Solver",
     "StopPNSGD",
