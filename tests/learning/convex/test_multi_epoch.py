@@ -40,6 +40,13 @@ def test_everybodys_mu_is_the_closed_form_and_never_below(epochs, batch):
         assert plan.personal_costs.for_person(position).gdp() >= exact[position - 1]
 
 
+def test_whoever_sees_every_state_sees_each_use_and_nothing_is_hidden_from_them():
+    plan = MultiEpochPNSGD(epochs=9, batch=2).plan(facts_of(), Goal(mu=0.5, adjacency="replace-one"))
+    assert plan.local_cost.gdp() == pytest.approx(3 * 2 / (2 * plan.sigma), rel=1e-6)  # sqrt(9) 2 L / (b sigma)
+    assert plan.local_cost.gdp() >= plan.cost.gdp()
+    assert plan.local_cost.adjacency == "replace-one"
+
+
 @pytest.mark.parametrize(("epochs", "batch"), [(3, 1), (5, 4)])
 def test_it_is_pnsgd_on_the_records_repeated(epochs, batch):
     rng = np.random.default_rng(4)

@@ -3,6 +3,7 @@
 import math
 from decimal import Decimal, localcontext
 
+import flint
 import numpy as np
 import pytest
 
@@ -134,10 +135,23 @@ def exact_slope(loss, margin, target):
         case SmoothedHinge():
             sign, width = (1 if target > 0 else -1), Decimal(loss.width)
             return -sign * max(min((1 + width / 2 - sign * margin) / width, Decimal(1)), Decimal(0))
+        case GaussianHinge():
+            sign = 1 if target > 0 else -1
+            flint.ctx.prec = 260
+            score = flint.arb(str((sign * margin - 1) / Decimal(loss.width) / Decimal(2).sqrt()))
+            return -sign * Decimal(score.erfc().str(60, radius=False)) / 2
     raise AssertionError
 
 
-LOSSES = [Logistic(), Huber(0.7), Poisson(4.0, 1.5), SmoothedHinge(0.2), SmoothedHinge(1e-4)]
+LOSSES = [
+    Logistic(),
+    Huber(0.7),
+    Poisson(4.0, 1.5),
+    SmoothedHinge(0.2),
+    SmoothedHinge(1e-4),
+    GaussianHinge(0.3),
+    GaussianHinge(1e-3),
+]
 
 
 @pytest.mark.parametrize("way", ["interpreted", "compiled"])
@@ -175,7 +189,20 @@ def test_a_computed_step_is_within_half_the_slack_of_the_real_one(loss, way):
     assert worst > 0.01  # the bound is no dead letter
 
 
-@pytest.mark.parametrize("loss", [*LOSSES, GaussianHinge(0.3)], ids=repr)
+def test_slopes_of_many_classes_are_as_exact_as_the_slack_assumes():
+    rng, classes = np.random.default_rng(9), 60
+    for size in (0.1, 3, 30):
+        margins = rng.standard_normal((1, classes)) * size
+        found = Softmax(outputs=classes).slopes(margins, np.array([7]))[0]
+        with localcontext() as context:
+            context.prec = 50
+            powers = [Decimal(float(m)).exp() for m in margins[0]]
+            exact = [power / sum(powers) - (k == 7) for k, power in enumerate(powers)]
+            error = sum((Decimal(float(a)) - b) ** 2 for a, b in zip(found, exact, strict=True)).sqrt()
+        assert error <= math.sqrt(2) * (2**-45 + classes * 2**-53)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_the_compiled_loop_takes_the_steps_of_numpy(loss):
     rng = np.random.default_rng(6)
     facts = facts_of(loss, records=60, alpha=2.0)
@@ -313,6 +340,21 @@ def test_several_outputs_are_learned_too():
     weights = plan.run(Problem.of(facts, table, classes)).weights
     assert weights.shape == (3, 3)
     assert ((table @ weights).argmax(axis=1) == classes).mean() > 0.8
+
+
+def test_an_estimator_takes_it_as_a_solver():
+    from discreet.learning import LogisticRegression
+
+    rng = np.random.default_rng(11)
+    table = rng.uniform(-1, 1, (4000, 3))
+    labels = (table @ [3.0, -2.0, 1.0] > 0).astype(int)
+    given = {"epsilon": 2.0, "delta": 1e-6, "bounds": (-1, 1), "classes": [0, 1]}
+    model = LogisticRegression(**given, adjacency="replace-one", solver=PNSGD(batch=None)).fit(table, labels)
+    assert model.score(table, labels) > 0.6
+    assert model.cost_.epsilon(1e-6) == pytest.approx(2.0, rel=1e-6)
+    assert "hidden iterates" in str(model.report_)
+    with pytest.raises(InvalidArgument, match="zeroed=True"):
+        LogisticRegression(**given, n_records=4000, solver=PNSGD()).fit(table, labels)
 
 
 def test_a_run_is_a_function_of_its_words_and_lies_on_the_lattice():

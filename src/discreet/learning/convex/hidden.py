@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from discreet.accounting.calibration import calibrate
+from discreet.accounting.cost import Cost
 from discreet.accounting.iteration.losses import Losses
 from discreet.arguments import count, positive
 from discreet.errors import InvalidArgument
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from discreet.accounting.cost import Cost
     from discreet.accounting.iteration.personal import PersonalCosts
     from discreet.learning.goal import Goal
     from discreet.learning.problem import Facts, Problem
@@ -203,6 +203,15 @@ class HiddenPlan(Plan):
     def is_gaussian(self) -> bool:
         """Whether the cost of the worst record is that of a Gaussian release."""
         return True
+
+    @property
+    def local_cost(self) -> Cost:
+        """What a record costs towards somebody who sees every state: each use is one Gaussian release.
+
+        Needs neither smoothness nor hidden iterates [Feldman et al. 2018, Lemma 27].
+        """
+        once = (self.push + self.slack) / self.deviation * _UP
+        return self.uses * Cost.gaussian_dp(once, adjacency=self.facts.adjacency)
 
     @property
     @abstractmethod

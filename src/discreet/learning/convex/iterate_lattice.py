@@ -52,6 +52,6 @@ class IterateLattice:
         rounding = 1.5 * math.sqrt(facts.dimension) * self.step
         projection = (facts.dimension / 2 + 8) * _UNIT * radius
         margins = step * facts.smoothness * (facts.features + 8) * _UNIT * radius
-        slopes = step * facts.lipschitz * (_SLOPE + (batch + 8) * _UNIT)
+        slopes = step * facts.lipschitz * (_SLOPE + (batch + facts.loss.outputs + 8) * _UNIT)
         penalty = 8 * _UNIT * step * convexity * radius
         return 2 * (rounding + projection + margins + slopes + penalty) * 1.01
