@@ -67,8 +67,10 @@ def buy_bounds(goal: Goal, table: Reals, account: Account) -> tuple[Reals, Reals
 
 
 def buy_row_norm(goal: Goal, norms: Reals, account: Account, *, most: float = math.inf) -> float:
-    """A norm that about 95 % of the rows do not exceed."""
-    mechanism = _quantiles(goal, (0.95,), 1)
+    """A norm that about 95 % of the rows do not exceed, and never more than `most`, which is public."""
+    # no place beyond `most` is among those to choose from: with little to spend these would win by their number
+    upper = min(_LARGEST, max(math.asinh(most / _FINEST), 1.0)) if math.isfinite(most) else _LARGEST
+    mechanism = _quantiles(goal, (0.95,), 1, lower=0.0, upper=upper)
     account.pay(Release("the bound on the norm of a row", mechanism.cost, "a quantile, by the exponential mechanism"))
     squeezed = float(mechanism.release(np.arcsinh(norms / _FINEST), generator=account.generator)[0])
     return min(most, max(math.sinh(squeezed + _GRAIN) * _FINEST, 1e-6))
@@ -87,13 +89,13 @@ def buy_classes(goal: Goal, labels: NDArray[Any], account: Account) -> list[Any]
     return list(values[np.sort(shown)])
 
 
-def _quantiles(goal: Goal, levels: tuple[float, ...], times: int) -> Quantiles:
+def _quantiles(
+    goal: Goal, levels: tuple[float, ...], times: int, *, lower: float = -_LARGEST, upper: float = _LARGEST
+) -> Quantiles:
     """The mechanism for quantiles of squeezed columns whose cost, so many times, meets the goal."""
 
     def at(epsilon: float) -> Quantiles:
-        return Quantiles(
-            -_LARGEST, _LARGEST, levels=levels, epsilon=epsilon, granularity=_GRAIN, adjacency=goal.adjacency
-        )
+        return Quantiles(lower, upper, levels=levels, epsilon=epsilon, granularity=_GRAIN, adjacency=goal.adjacency)
 
     def total(epsilon: float) -> Cost:
         return times * at(epsilon).cost

@@ -113,9 +113,9 @@ def _released(goal):
 def test_an_audit_finds_nothing_and_would_find_a_third_of_the_noise():
     goal = Goal(epsilon=4.0, delta=1e-5)
     plan, release, inputs = _released(goal)
-    assert check(release=release, cost=plan.cost, inputs=inputs, draws=1000, bad_values=[None]).passed
+    assert check(release=release, cost=plan.cost, inputs=inputs, draws=600, bad_values=[None]).passed
     _, too_little, _ = _released(Goal(mu=3 * goal.gaussian))
-    assert not check(release=too_little, cost=plan.cost, inputs=inputs, draws=1000, bad_values=[None]).passed
+    assert not check(release=too_little, cost=plan.cost, inputs=inputs, draws=600, bad_values=[None]).passed
 
 
 def test_what_it_is_not_for_is_refused():
