@@ -4,8 +4,8 @@
 
 Logarithms of price and carat are public transformations; categories and ranges are those of the data set's own
 documentation (`datasets.py`). Everything that is not stated is bought within epsilon. Prints one table of R^2 on rows
-that were held out (mean, worst, over repeats with fresh noise), writes benchmarks/results/learning_linear.json, and exits
-with 1 if the mean at epsilon = 1 is below 0.92 or any R^2 at epsilon >= 0.1 below 0.
+that were held out (mean, worst, over repeats with fresh noise), writes benchmarks/results/learning_linear.json, and
+exits with 1 if the mean at epsilon = 1 is below 0.92 or any R^2 at epsilon >= 0.1 below 0.
 """
 
 from __future__ import annotations
