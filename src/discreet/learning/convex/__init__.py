@@ -6,6 +6,7 @@ from discreet.learning.convex.leader import FollowTheRegularizedLeader
 from discreet.learning.convex.localization import IterativeLocalization
 from discreet.learning.convex.multi_epoch import MultiEpochPNSGD
 from discreet.learning.convex.objective import ObjectivePerturbation
+from discreet.learning.convex.output import OutputPerturbation
 from discreet.learning.convex.pnsgd import PNSGD
 from discreet.learning.convex.preconditioned import PreconditionedDescent
 from discreet.learning.convex.skip_pnsgd import SkipPNSGD
@@ -22,6 +23,7 @@ __all__ = [
     "MultiEpochPNSGD",
     "NoisyGradientDescent",
     "ObjectivePerturbation",
+    "OutputPerturbation",
     "Plan",
     "PreconditionedDescent",
     "SkipPNSGD",
