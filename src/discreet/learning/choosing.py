@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from discreet.learning.convex.descent import NoisyGradientDescent
 from discreet.learning.convex.functional import FunctionalMechanism
+from discreet.learning.convex.objective import ObjectivePerturbation
+from discreet.learning.convex.output import OutputPerturbation
+from discreet.learning.convex.preconditioned import PreconditionedDescent
 from discreet.learning.convex.solver import Solver
 from discreet.learning.convex.statistics import SufficientStatistics
 
@@ -21,20 +24,33 @@ __all__ = ["SOLVERS", "chosen_solver"]
 _NAMED: dict[str, Callable[[], Solver]] = {
     "descent": NoisyGradientDescent,
     "functional": FunctionalMechanism,
+    "objective": ObjectivePerturbation,
+    "output": OutputPerturbation,
+    "preconditioned": PreconditionedDescent,
     "statistics": SufficientStatistics,
 }
 SOLVERS = ("auto", *_NAMED)
+_WIDE = 1000
+"""Beyond this many features a second moment has more entries than it is worth."""
 
 
 def chosen_solver(
     asked: object, facts: Facts, goal: Goal, *, automatic_alpha: bool
 ) -> tuple[Solver, Facts, tuple[str, ...]]:
     """The solver that was asked for or the one that suits, the facts with a penalty filled in, and why."""
-    del goal
     if automatic_alpha:
         facts = replace(facts, alpha=1e-3)
     if isinstance(asked, Solver):
         return asked, facts, ()
     if asked != "auto":
         return _NAMED[str(asked)](), facts, ()
-    return NoisyGradientDescent(), facts, ("gradient descent: the only solver that is built",)
+    return _suited(facts, goal)
+
+
+def _suited(facts: Facts, goal: Goal) -> tuple[Solver, Facts, tuple[str, ...]]:
+    """By the benchmarks of all solvers on real data (docs/benchmarks.md), from public quantities alone."""
+    if goal.is_pure:
+        return ObjectivePerturbation(), facts, ("objective perturbation, because delta = 0 rules Gaussian noise out",)
+    if facts.features > _WIDE:
+        return NoisyGradientDescent(), facts, (f"gradient descent, because there are more than {_WIDE} features",)
+    return PreconditionedDescent(), facts, ("preconditioned descent, the best of the solvers on real data",)
