@@ -13,7 +13,7 @@ from discreet.learning.convex.solver import Solver
 from discreet.learning.estimator import PrivateEstimator
 from discreet.learning.goal import Goal
 from discreet.learning.problem import Facts, Problem
-from discreet.learning.purchases import buy_bounds, buy_records, buy_row_norm
+from discreet.learning.purchases import buy_bounds, buy_records, buy_row_norm, worth_buying
 from discreet.learning.scaling import Scaling, checked_bounds
 
 if TYPE_CHECKING:
@@ -116,8 +116,11 @@ class PrivateLinearModel(PrivateEstimator):
                 ends = checked_bounds(self.bounds, features)
                 public.append("the bounds of the columns; values beyond are clamped")
             scaling = Scaling.within(ends, constant=constant) if constant else Scaling.through_zero(ends)
-            if isinstance(self.row_norm, str) or (self.row_norm is None and features > 4):
-                norm = buy_row_norm(goal.share(_NORM), scaling.norms(table), account, most=scaling.worst_norm)
+            part = goal.share(_NORM)
+            if isinstance(self.row_norm, str) or (
+                self.row_norm is None and features > 4 and worth_buying(part, records)
+            ):
+                norm = buy_row_norm(part, scaling.norms(table), account, most=scaling.worst_norm)
             elif self.row_norm is None:
                 norm = scaling.worst_norm
             else:

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
     Reals = NDArray[np.float64]
 
-__all__ = ["buy_bounds", "buy_classes", "buy_records", "buy_row_norm"]
+__all__ = ["buy_bounds", "buy_classes", "buy_records", "buy_row_norm", "worth_buying"]
 
 _FINEST = 2.0**-30
 """Values are told apart down to this size when bounds are bought, and up to 2^60."""
 _LARGEST = 63.0  # asinh(2^60 / 2^-30) and a little more
 _GRAIN = 0.125
+_NORMS = 4.125  # ln 64 and a little less than a grain
 """Bounds that are bought are known to a factor of e^(1/8): a finer choice would have to tell more places apart."""
 
 
@@ -66,14 +67,19 @@ def buy_bounds(goal: Goal, table: Reals, account: Account) -> tuple[Reals, Reals
     return np.where(flat, centre - width, low), np.where(flat, centre + width, high)
 
 
-def buy_row_norm(goal: Goal, norms: Reals, account: Account, *, most: float = math.inf) -> float:
-    """A norm that about 95 % of the rows do not exceed, and never more than `most`, which is public."""
-    # no place beyond `most` is among those to choose from: with little to spend these would win by their number
-    upper = min(_LARGEST, max(math.asinh(most / _FINEST), 1.0)) if math.isfinite(most) else _LARGEST
-    mechanism = _quantiles(goal, (0.95,), 1, lower=0.0, upper=upper)
+def buy_row_norm(goal: Goal, norms: Reals, account: Account, *, most: float) -> float:
+    """A norm that about 95 % of the rows do not exceed, between `most` / 64 and `most`."""
+    low, high = math.log(most) - _NORMS, math.log(most)
+    mechanism = _quantiles(goal, (0.95,), 1, low=low, high=high)
     account.pay(Release("the bound on the norm of a row", mechanism.cost, "a quantile, by the exponential mechanism"))
-    squeezed = float(mechanism.release(np.arcsinh(norms / _FINEST), generator=account.generator)[0])
-    return min(most, max(math.sinh(squeezed + _GRAIN) * _FINEST, 1e-6))
+    logs = np.log(np.maximum(norms, most * math.exp(-_NORMS)))
+    return min(most, math.exp(float(mechanism.release(logs, generator=account.generator)[0]) + _GRAIN))
+
+
+def worth_buying(goal: Goal, records: int | None) -> bool:
+    """Whether the 95 % quantile that `buy_row_norm` would choose is more than a guess, by public numbers."""
+    epsilon = goal.epsilon if goal.epsilon is not None else goal.gaussian
+    return records is None or records * epsilon >= 100
 
 
 def buy_classes(goal: Goal, labels: NDArray[Any], account: Account) -> list[Any]:
@@ -90,24 +96,24 @@ def buy_classes(goal: Goal, labels: NDArray[Any], account: Account) -> list[Any]
 
 
 def _quantiles(
-    goal: Goal, levels: tuple[float, ...], times: int, *, lower: float = -_LARGEST, upper: float = _LARGEST
+    goal: Goal, levels: tuple[float, ...], times: int, *, low: float = -_LARGEST, high: float = _LARGEST
 ) -> Quantiles:
     """The mechanism for quantiles of squeezed columns whose cost, so many times, meets the goal."""
 
     def at(epsilon: float) -> Quantiles:
-        return Quantiles(lower, upper, levels=levels, epsilon=epsilon, granularity=_GRAIN, adjacency=goal.adjacency)
+        return Quantiles(low, high, levels=levels, epsilon=epsilon, granularity=_GRAIN, adjacency=goal.adjacency)
 
     def total(epsilon: float) -> Cost:
         return times * at(epsilon).cost
 
     if goal.epsilon is not None and (times == 1 or goal.is_pure):
         return at(math.nextafter(goal.epsilon / times, 0))
-    low, high = 1e-6, 100.0
-    if not total(low).gdp() <= goal.gaussian:
+    least, largest = 1e-6, 100.0
+    if not total(least).gdp() <= goal.gaussian:
         raise InvalidArgument(
             "bounds", "private", "the share for it is too small; state the bounds, or pass more epsilon"
         )
-    while high / low > 1.01:
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if total(middle).gdp() <= goal.gaussian else (low, middle)
-    return at(low)
+    while largest / least > 1.01:
+        middle = math.sqrt(least * largest)
+        least, largest = (middle, largest) if total(middle).gdp() <= goal.gaussian else (least, middle)
+    return at(least)
