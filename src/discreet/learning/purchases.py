@@ -29,7 +29,7 @@ _FINEST = 2.0**-30
 """Values are told apart down to this size when bounds are bought, and up to 2^60."""
 _LARGEST = 63.0  # asinh(2^60 / 2^-30) and a little more
 _GRAIN = 0.125
-_NORMS = 4.125  # ln 64 and a little less than a grain
+_NORMS = 9.75  # 2^14, as a logarithm, and a little more
 """Bounds that are bought are known to a factor of e^(1/8): a finer choice would have to tell more places apart."""
 
 
@@ -68,7 +68,7 @@ def buy_bounds(goal: Goal, table: Reals, account: Account) -> tuple[Reals, Reals
 
 
 def buy_row_norm(goal: Goal, norms: Reals, account: Account, *, most: float) -> float:
-    """A norm that about 95 % of the rows do not exceed, between `most` / 64 and `most`."""
+    """A norm that about 95 % of the rows do not exceed, between `most` / 2^14 and `most`."""
     low, high = math.log(most) - _NORMS, math.log(most)
     mechanism = _quantiles(goal, (0.95,), 1, low=low, high=high)
     account.pay(Release("the bound on the norm of a row", mechanism.cost, "a quantile, by the exponential mechanism"))
