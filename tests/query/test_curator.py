@@ -131,6 +131,39 @@ def test_a_policy_brings_budget_keys_bounds_limits_and_public_tables(tmp_path: P
         assert charges(curator) == 3
 
 
+@pytest.mark.parametrize("unit", [["user_id", "city"], 0, ""])
+def test_a_unit_is_the_name_of_one_column(unit: Any) -> None:
+    with pytest.raises(InvalidArgument, match="pass the name of one column"):
+        opened(unit=unit)
+
+
+def test_a_price_that_protects_nobody_and_bounds_that_are_no_numbers_are_refused_in_their_own_words() -> None:
+    with opened() as curator:
+        with pytest.raises(InvalidArgument, match="epsilon = 1000 is not allowed: above 600"):
+            curator.sql(COUNT, epsilon=1000)
+        with pytest.raises(InvalidArgument, match="bounds of dates and times stand in the policy"):
+            curator.sql("SELECT MAX(day) FROM visits", epsilon=1, bounds=("2020-01-01", "2024-01-01"))
+
+
+def test_a_closed_curator_can_be_shown_and_says_that_it_is_closed() -> None:
+    curator = opened()
+    curator.close()
+    assert repr(curator) == "<Curator of 'visits', closed>"
+    with pytest.raises(InvalidArgument, match="it was closed"):
+        _ = curator.remaining
+
+
+def test_data_without_a_policy_file_is_named_as_it_was_given(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"user_id": [0.5], "x": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(
+        PolicyError, match=r'^a\.parquet: tables\.a\.unit: .*columns=\{"user_id": \{"type": "BIGINT"\}\}'
+    ):
+        opened(tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").write_bytes(b"PAR1")
+    with pytest.raises(SourceError, match=r"^\S*b\.parquet cannot be read as Parquet"):
+        opened(tmp_path / "b.parquet")
+
+
 def test_a_policy_limits_analysts_by_name_and_everybody_else(tmp_path: Path) -> None:
     policy = shop(tmp_path)
     policy.write_text(policy.read_text() + '[analysts]\n"*" = { epsilon = 0.5 }\nada = { epsilon = 2 }\n')

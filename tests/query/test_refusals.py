@@ -158,6 +158,10 @@ REFUSED = [
     ("SELECT qqq AS qqq, COUNT(*) FROM visits GROUP BY qqq", "there are: user_id"),
     ("SELECT COUNT(*) FROM visits a JOIN visits b ON a.user_id = b.user_id WHERE city = 'x'", "ambiguous"),
     ("SELECT SUM(visits.main.spend) FROM visits", ""),
+    ("SELECT when, COUNT(*) FROM visits GROUP BY 1", 'is written "when"'),
+    ("SELECT city, COUNT(*) FROM visits", "COUNT(DISTINCT city)"),
+    ("SELECT spend, COUNT(*) FROM visits", "AVG(spend)"),
+    ("SELECT COUNT(*) FROM visits GROUP BY", "GROUP BY names nothing"),
     # statements and text
     ("", "empty"),
     ("   -- nothing", "empty"),

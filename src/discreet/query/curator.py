@@ -287,6 +287,7 @@ class Curator:
     @property
     def remaining(self) -> float:
         """What this analyst can still spend on this data, in the unit of the budget."""
+        self._check_open()
         return self.ledger.remaining(self.policy.name, analyst=self.analyst)
 
     @property
@@ -312,6 +313,8 @@ class Curator:
         self.close()
 
     def __repr__(self) -> str:
+        if self._closed:
+            return f"<Curator of '{self.policy.name}', closed>"
         names = ", ".join(table.name for table in self._catalog.tables.values())
         return f"<Curator of '{self.policy.name}' ({names}); {self.remaining:.6g} of {self.budget} left>"
 

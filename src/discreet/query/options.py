@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,8 @@ def _bounds(given: Any) -> tuple[tuple[str, tuple[float, float]], ...]:
             low, high = pair
         except (TypeError, ValueError):
             raise InvalidArgument("bounds", pair, "pass (low, high), or {'column': (low, high)}") from None
+        if any(isinstance(end, str | dt.date) for end in (low, high)):
+            raise InvalidArgument("bounds", pair, "pass two numbers; bounds of dates and times stand in the policy")
         low, high = real("bounds", low), real("bounds", high)
         if low >= high:
             raise InvalidArgument("bounds", pair, "the lower bound comes first and is smaller")

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["parse", "render"]
 
 LONGEST_TEXT = 20_000
+_RESERVED = {
+    "all", "asc", "case", "check", "column", "default", "desc", "distinct", "else", "end", "fetch", "for", "group",
+    "in", "into", "like", "limit", "offset", "on", "only", "order", "primary", "references", "select", "some", "table",
+    "then", "to", "union", "unique", "using", "when", "window", "with",
+}  # fmt: skip
 
 
 def parse(text: str, catalog: Catalog) -> Question:
@@ -133,7 +138,10 @@ def _syntax(source: Source, error: Any) -> Exception:
         end = sum(len(row) + 1 for row in lines[: line - 1]) + column - 1
         span = (max(0, end - max(len(word), 1) + 1), end)
     near = f" near '{word[:40]}'" if word else ""
-    return source.refusal_at(span, f"the SQL cannot be read{near}", advice="check commas, parentheses and the spelling")
+    advice = "check commas, parentheses and the spelling"
+    if word.lower() in _RESERVED:
+        advice += f'; a name that is a word of SQL is written "{word[:40]}"'
+    return source.refusal_at(span, f"the SQL cannot be read{near}", advice=advice)
 
 
 def _names(relation: Relation) -> list[str]:

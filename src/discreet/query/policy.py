@@ -183,6 +183,11 @@ class Policy:
         tables that have the column `unit`. A mapping has several sources by name, which share `unit` and the limits.
         Where there are several tables, `columns` are named as "table.column".
         """
+        given: object = unit
+        if given is not None and not (isinstance(given, str) and given):
+            raise InvalidArgument(
+                "unit", unit, "pass the name of one column, or 'row'; make one column of several that identify a person"
+            )
         sources = _sources(source, name=name, table=table, unit=unit)
         declared = _columns(columns or {}, tables=list(sources))
         tables = {
@@ -198,7 +203,8 @@ class Policy:
             for key, (one, stored) in sources.items()
         }
         title = name or (next(iter(tables)) if len(tables) == 1 else table_name(source))
-        return cls(name=title, tables=tables, budget=budget, origin="Policy.of")
+        origin = Path(os.fsdecode(source)).name if isinstance(source, str | os.PathLike) else "the data"
+        return cls(name=title, tables=tables, budget=budget, origin=origin)
 
     def limit(self, analyst: str) -> Budget | None:
         """The budget of one analyst: their own, or that of everybody who is not named, if there is one."""

@@ -98,7 +98,9 @@ def _registered(policy: Policy, name: str, table: TablePolicy, *, engine: Engine
         return engine.register(name, table.source, table=table.table, types=types, leave_out=hidden)
     except SourceError as error:
         problem = error
-    raise SourceError(f"{policy.origin}: tables.{name}: {problem.source}", problem.why, problem.advice)
+    if policy.origin.lower().endswith((".toml", ".yaml", ".yml")):  # which of its tables is meant
+        raise SourceError(f"{policy.origin}: tables.{name}: {problem.source}", problem.why, problem.advice)
+    raise problem
 
 
 def _check(where: str, table: TablePolicy, *, schema: Mapping[str, tuple[str, str]]) -> None:
@@ -122,8 +124,8 @@ def _check(where: str, table: TablePolicy, *, schema: Mapping[str, tuple[str, st
         raise PolicyError(
             f"{where}.unit",
             f"the column '{unit}' is of type {kind}, which does not identify anybody",
-            'A unit is a column of whole numbers, texts or UUIDs. Declare its type, such as type = "BIGINT", if it is '
-            "one that is stored in another way.",
+            "A unit is a column of whole numbers, texts or UUIDs. If it is one that is stored in another way, declare "
+            f'its type: type = "BIGINT" in a policy, columns={{"{unit}": {{"type": "BIGINT"}}}} in Python.',
         )
 
 

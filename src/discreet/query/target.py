@@ -10,6 +10,7 @@ from discreet.errors import InvalidArgument
 
 __all__ = ["DELTA_SHARE", "Target", "target_of"]
 
+MOST_EPSILON = 600.0
 DELTA_SHARE = 100
 """A question that states no delta takes this fraction of the budget's."""
 
@@ -81,6 +82,8 @@ def target_of(epsilon: object, delta: object, cost: object, budget: Budget) -> T
             raise InvalidArgument("delta", delta, "goes with epsilon=; a cost states its own")
         return _of_cost(cost)
     default = budget.delta / DELTA_SHARE if delta is None else nonnegative("delta", delta)
+    if positive("epsilon", epsilon) > MOST_EPSILON:
+        raise InvalidArgument("epsilon", epsilon, f"above {MOST_EPSILON:g} nobody is protected; 0.1 to 1 is usual")
     return Target(epsilon=positive("epsilon", epsilon), delta=default)
 
 

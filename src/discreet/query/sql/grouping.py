@@ -148,9 +148,11 @@ class Grouping:
         return None
 
     def _not_a_key(self, name: str, node: exp.Expr | None) -> Exception:
+        found = self.rows.find(node) if isinstance(node, exp.Column) else []
+        numeric = all(one.value.type.numeric for one in found)
         return self.plan.source.refusal(
             f"the column '{name}' is neither in GROUP BY nor inside an aggregate",
-            advice=f"add it to GROUP BY, or write for example AVG({name})",
+            advice=f"add it to GROUP BY, or write for example {'AVG(' if numeric else 'COUNT(DISTINCT '}{name})",
             at=node,
         )
 

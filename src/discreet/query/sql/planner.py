@@ -319,6 +319,8 @@ class Planner:
             return []
         self.only(group, {"expressions", "all"})
         nodes: list[exp.Expr] = []
+        if not group.expressions and not group.args.get("all"):
+            raise self.source.refusal("GROUP BY names nothing", advice="name columns, or leave it out", at=group)
         if group.args.get("all"):
             nodes = [
                 one.node or exp.column(one.name) for one in shown
