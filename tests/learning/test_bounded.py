@@ -131,6 +131,31 @@ def test_a_mu_budget_is_spent_exactly(estimator, data):
     assert fitted.cost_.zcdp() == pytest.approx(0.125, rel=1e-6)
 
 
+def test_what_is_bought_leaves_a_budget_in_mu_unbroken(estimator, data):
+    estimator.set_params(budget=Budget(mu=0.5), bounds="private")
+    if isinstance(estimator, LinearRegression):
+        estimator.set_params(target_bounds="private")
+    assert estimator.fit(*data).cost_.gdp() <= 0.5 * (1 + 1e-9)
+
+
+def test_text_is_refused_and_not_repeated(estimator, data):
+    X, y = data
+    with pytest.raises(InvalidArgument) as refusal:
+        estimator.fit(np.full(X.shape, "secret"), y)
+    assert "secret" not in str(refusal.value)
+    if isinstance(estimator, LinearRegression | GaussianNB):
+        with pytest.raises(InvalidArgument) as refusal:
+            estimator.fit(X, np.full(len(X), "secret"))
+        assert "secret" not in str(refusal.value)
+
+
+def test_enormous_numbers_are_clamped_like_any_other(estimator, data):
+    X, y = data
+    X = X.copy()
+    X[0], X[1] = 1e300, -1e305
+    assert np.isfinite(learned(estimator.fit(X, y))).all()
+
+
 def test_next_to_no_records_and_a_lot_of_noise_still_give_finite_models(estimator):
     rng = np.random.default_rng(5)
     X = rng.uniform(-1, 1, (3, 3))

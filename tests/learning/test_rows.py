@@ -77,3 +77,14 @@ def test_the_pull_of_many_rows_is_added_without_rounding():
 def test_a_radius_that_is_none_is_refused(radius):
     with pytest.raises(InvalidArgument, match="row_norm"):
         RowLattice(radius)
+
+
+@pytest.mark.parametrize("radius", [1e-100, 1e-3, 1.0, 1e100])
+def test_no_finite_number_is_too_large_to_be_shortened(radius):
+    largest = np.finfo(float).max
+    lattice = RowLattice(radius)
+    table = np.array([[largest, 1.0], [-largest, largest], [largest, radius], [1e300, -1e200]])
+    steps = lattice.place(table).steps
+    assert np.isfinite(steps).all()
+    assert all(sum(int(x) ** 2 for x in row) <= lattice.reach**2 for row in steps)
+    assert (np.abs(steps).max(axis=1) > 0.5 * lattice.reach).all()

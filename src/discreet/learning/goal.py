@@ -146,7 +146,8 @@ class Goal:
         What Gaussian releases may reveal is found by composing them with `spent`, so that nothing is wasted.
         """
         if self.mu is not None:
-            left = self.mu**2 - 2 * spent.zcdp()
+            # Gaussian privacy implies zero-concentrated privacy, so this is right for budgets in mu and in rho
+            left = self.mu**2 - spent.gdp() ** 2
             if not left > 0:
                 raise self._too_much(spent)
             return Goal(mu=math.sqrt(left) * (1 - 1e-12), adjacency=self.adjacency)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Reals = NDArray[np.float64]
 
-__all__ = ["read_table", "read_training"]
+__all__ = ["numeric", "read_table", "read_training"]
 
 
 def _plain(X: Any) -> Any:
@@ -35,8 +35,21 @@ def read_training(estimator: BaseEstimator, X: Any, y: Any, **options: Any) -> t
     except InvalidArgument:
         raise
     except ValueError as problem:
-        raise InvalidArgument("X, y", "what was passed", str(problem)) from None
+        raise InvalidArgument("X, y", "what was passed", _said(problem)) from None
     return table, targets
+
+
+def numeric(targets: NDArray[Any]) -> Reals:
+    """Targets as floats; refuses text and dates without showing any."""
+    if targets.dtype.kind not in "biuf":
+        raise InvalidArgument("y", f"targets of dtype {targets.dtype}", "pass numbers")
+    return targets.astype(np.float64)
+
+
+def _said(problem: ValueError) -> str:
+    """What went wrong, without the value that could not be read."""
+    text = str(problem)
+    return "could not convert to numbers: all columns must be numeric" if "could not convert" in text else text
 
 
 def read_table(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> Reals:
@@ -46,5 +59,5 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> Real
     except InvalidArgument:
         raise
     except ValueError as problem:
-        raise InvalidArgument("X", "what was passed", str(problem)) from None
+        raise InvalidArgument("X", "what was passed", _said(problem)) from None
     return table

@@ -19,6 +19,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.arguments import count
+from discreet.errors import InvalidArgument
 from discreet.learning.bounded import BoundedEstimator
 from discreet.learning.inputs import read_table
 from discreet.learning.progress import shown
@@ -165,6 +166,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bo
         number, rounds = count("n_clusters", self.n_clusters, least=1), count("max_iter", self.max_iter, least=1)
         account = self._account(charge)
         table = read_table(self, X, reset=True)
+        if self.adjacency == "replace-one" and len(table) < number:
+            raise InvalidArgument("n_clusters", number, f"there are {len(table)} records; pass at most that many")
         bounded = self._bounded(goal, table, account, same_units=True)
         scaling, features = bounded.scaling, table.shape[1]
         half = (scaling.high - scaling.low) / 2

@@ -15,7 +15,7 @@ from discreet.learning.convex.functional import FunctionalMechanism
 from discreet.learning.convex.solver import Solver
 from discreet.learning.convex.statistics import SufficientStatistics
 from discreet.learning.glm import PrivateLinearModel, Solved
-from discreet.learning.inputs import read_table, read_training
+from discreet.learning.inputs import numeric, read_table, read_training
 from discreet.learning.losses import Huber, Squared
 from discreet.learning.problem import Problem
 from discreet.learning.purchases import buy_bounds
@@ -102,11 +102,12 @@ class LinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
         self._check_targets()
         account = self._account(charge)
         table, targets = read_training(self, X, y, y_numeric=True)
+        targets = numeric(targets)
         low, high = self._target_ends(goal, targets, account)
         prepared = self._prepared(goal, table, account)
         centre = (low + high) / 2 if self.fit_intercept else 0.0
         half = max(high - centre, centre - low) if self.fit_intercept else max(abs(low), abs(high))
-        scaled = (np.clip(np.asarray(targets, dtype=np.float64), low, high) - centre) / half
+        scaled = (np.clip(targets, low, high) - centre) / half
         solved = self._least_squares(prepared, scaled, account)
         coefficients, intercept = prepared.scaling.unscaled(solved.weights[0])
         self.coef_ = coefficients * half
@@ -130,11 +131,10 @@ class LinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
         else:
             one_bound("target_bounds", self.target_bounds)
 
-    def _target_ends(self, goal: Goal, targets: NDArray[Any], account: Account) -> tuple[float, float]:
+    def _target_ends(self, goal: Goal, targets: Reals, account: Account) -> tuple[float, float]:
         if not isinstance(self.target_bounds, str):
             return one_bound("target_bounds", self.target_bounds)
-        column = np.asarray(targets, dtype=np.float64)[:, None]
-        low, high = buy_bounds(goal.share(_TARGETS), column, account)
+        low, high = buy_bounds(goal.share(_TARGETS), targets[:, None], account)
         return float(low[0]), float(high[0])
 
     def _least_squares(self, prepared: Prepared, targets: Reals, account: Account) -> Solved:

@@ -70,7 +70,9 @@ class RowLattice:
 
     def place(self, table: Reals) -> Rows:
         """The rows of a table of finite numbers."""
-        scaled = np.ldexp(np.array(table, dtype=np.float64, order="C"), -self.exponent)
+        # entries beyond 2^1000 steps count as that: further away the scaled row would overflow
+        limit = math.ldexp(1.0, min(1000 + self.exponent, 1023))
+        scaled = np.ldexp(np.clip(np.array(table, dtype=np.float64, order="C"), -limit, limit), -self.exponent)
         # rows that are far too long are halved, exactly, until their squares can be added without rounding
         largest = np.abs(scaled).max(axis=1, initial=0.0)
         far = largest >= _FAR

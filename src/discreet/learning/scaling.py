@@ -31,8 +31,8 @@ def one_bound(name: str, bounds: Any) -> tuple[float, float]:
     except (TypeError, ValueError):
         raise InvalidArgument(name, bounds, "pass a pair (low, high)") from None
     pair = real(name, low), real(name, high)
-    if not pair[0] < pair[1] or not math.isfinite(pair[1] - pair[0]):
-        raise InvalidArgument(name, bounds, "pass a pair (low, high) with low < high")
+    if not pair[0] < pair[1] or max(map(abs, pair)) > 1e100:
+        raise InvalidArgument(name, bounds, "pass a pair (low, high) with low < high, both within 1e100 of zero")
     return pair
 
 
