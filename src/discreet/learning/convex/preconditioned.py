@@ -49,8 +49,8 @@ class PreconditionedDescent(Solver):
     """Few noisy gradient steps, preconditioned by a noisy second moment of the rows.
 
     `share` of mu^2 buys the second moment, `clip` is the largest slope in units of the loss's Lipschitz constant (1 for
-    one output, and 1 / sqrt(2), a slope of 1, for the classes of a softmax), and `radius` about how far the noise of
-    one step may move the weights. Needs no number of records, and delta > 0.
+    one output, 1/2 for the classes of a softmax), and `radius` about how far the noise of one step may move the
+    weights. Needs no number of records, and delta > 0.
 
     >>> from discreet.learning import Facts, Goal, Logistic
     >>> facts = Facts(loss=Logistic(), features=3, row_norm=1.0)
@@ -60,9 +60,9 @@ class PreconditionedDescent(Solver):
     """
 
     steps: int = 10
-    share: float = 0.1
+    share: float = 0.05
     clip: float | None = None
-    radius: float = 1.0
+    radius: float = 1.5
     name: ClassVar[str] = "preconditioned descent"
     theorem: ClassVar[str] = "composition of Gaussian mechanisms [Dong et al. 2022, Cor. 3.3]"
 
@@ -80,7 +80,7 @@ class PreconditionedDescent(Solver):
         if goal.is_pure:
             raise InvalidArgument("delta", goal.delta, "it needs delta > 0; use ObjectivePerturbation for pure epsilon")
         matrix, gradients = goal.divided(self.share, 1 - self.share)
-        clip = self.clip if self.clip is not None else (1.0 if facts.loss.outputs == 1 else math.sqrt(0.5))
+        clip = self.clip if self.clip is not None else (1.0 if facts.loss.outputs == 1 else 0.5)
         return PreconditionedPlan(
             facts=facts,
             steps=self.steps,
