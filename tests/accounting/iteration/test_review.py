@@ -63,6 +63,51 @@ def test_without_a_position_nobody_pays_more_even_if_steps_change() -> None:
     assert last_iterate.cyclic(**run).gdp() == worst
 
 
+BOUNDED = {
+    "n": 6,
+    "lipschitz": 1,
+    "smoothness": 1,
+    "step": [1.0, 0.1, 0.1, 0.1, 0.1, 0.1],
+    "noise": [0.02, 20, 20, 20, 20, 9],
+    "diameter": 1.0,
+}
+"""The first record has the largest mu, and contraction hides it; the last has a smaller one, and nothing follows."""
+
+
+def test_the_worst_of_all_is_not_read_by_what_hides_one() -> None:
+    first, last = (last_iterate.pnsgd(position=place, **BOUNDED) for place in (1, 6))
+    assert first.gdp() > last.gdp()
+    assert first.epsilon(1e-6) < 0.7 * last.epsilon(1e-6)
+    for worst in (
+        last_iterate.pnsgd(**BOUNDED),
+        last_iterate.pnsgd_by_position(**BOUNDED).worst(1e-6),
+        last_iterate.cyclic(batch=1, epochs=1, **BOUNDED),
+        last_iterate.cyclic_by_position(batch=1, epochs=1, **BOUNDED).worst(1e-6),
+    ):
+        assert worst.epsilon(1e-6) >= last.epsilon(1e-6)
+        assert worst.delta(0.5) >= last.delta(0.5)
+        assert Cost.from_dict(worst.to_dict()) == worst
+        assert Cost.from_dict(worst.to_dict()).epsilon(1e-6) == worst.epsilon(1e-6)
+        assert "contraction" not in worst.explain(delta=1e-6).amplification
+
+
+def test_the_worst_of_everyone_promises_enough_for_all() -> None:
+    draw = np.random.default_rng(8)
+    for diameter in (None, 0.3, 2.0):
+        people = last_iterate.process_by_person(
+            members=draw.integers(1, 9, 60),
+            people=8,
+            step=draw.uniform(0.1, 1.5, 60),
+            noise=draw.uniform(0.5, 4.0, 60),
+            lipschitz=1.0,
+            smoothness=1.0,
+            diameter=diameter,
+        )
+        worst = people.worst(1e-6).epsilon(1e-6)
+        assert all(people.for_person(i).epsilon(1e-6) <= worst * (1 + 1e-8) for i in range(1, 9))
+        assert worst == pytest.approx(people.epsilon(1e-6).max(), rel=1e-5)
+
+
 def test_too_many_positions_to_try_are_refused_with_advice() -> None:
     steps = [1 / (t + 1) for t in range(1000)]
     with pytest.raises(InvalidArgument, match="not known in advance"):

@@ -216,27 +216,31 @@ def pnsgd(
             adjacency=adjacency,
         )
 
-    return cost_of(_worst(at, place_of(n, position, public), position, step, noise), adjacency)
+    return _worst(at, place_of(n, position, public), position, (step, noise), adjacency)
 
 
 _MOST_PLACES = 300
 
 
-def _worst(at: Callable[[int], Process], last: int, position: int | None, step: ArrayLike, noise: ArrayLike) -> Process:
-    """The process of the position asked for, or of the one with the largest mu.
+def _worst(
+    at: Callable[[int], Process], last: int, position: int | None, schedules: tuple[ArrayLike, ...], adjacency: str
+) -> Cost:
+    """The cost of the position asked for, or of the one with the largest mu.
 
-    With constant steps and noise that is the last. Otherwise all are tried, as long as there are not too many.
+    With constant steps and noise that is the last, by every bound. Otherwise all are tried, as long as there are not
+    too many; contraction, which may be good for the one with the largest mu and not for others, is then left aside.
     """
-    if position is not None or all(np.ptp(np.asarray(value, dtype=np.float64)) == 0 for value in (step, noise)):
-        return at(last)
+    if position is not None or all(np.ptp(np.asarray(value, dtype=np.float64)) == 0 for value in schedules):
+        return cost_of(at(last), adjacency)
     if last > _MOST_PLACES:
         raise InvalidArgument(
             "position",
             position,
             f"with step sizes or noise that change, the worst of {last} positions is not known in advance: pass "
-            "position=, or take the worst of all by the _by_position function of the algorithm",
+            "position=, or take worst() of all by the _by_position function of the algorithm",
         )
-    return max((at(place) for place in range(1, last + 1)), key=lambda process_: process_.mu)
+    worst = max((at(place) for place in range(1, last + 1)), key=lambda process_: process_.mu)
+    return cost_of(worst, adjacency, everybody=True)
 
 
 def place_of(n: int, position: int | None, public: int = 0, *, name: str = "position") -> int:
@@ -385,4 +389,4 @@ def cyclic(
             adjacency=adjacency,
         )
 
-    return cost_of(_worst(at, place_of(batches, position), position, step, noise), adjacency)
+    return _worst(at, place_of(batches, position), position, (step, noise), adjacency)

@@ -10,7 +10,7 @@ epsilon of the next position that was bisected, which is larger.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +18,13 @@ import numpy as np
 
 from discreet.accounting.cost import ADJACENCIES, Cost
 from discreet.accounting.leaves.contracted import log_delta_of
+from discreet.accounting.leaves.iterate import LastIterate
 from discreet.accounting.leaves.leaf import LARGEST_EPSILON
 from discreet.arguments import count, nonnegative, one_of, probability, unit_fraction
 from discreet.divergence.drawing import Drawable
 from discreet.divergence.gaussian import log_hockey_stick_gaussian
 from discreet.divergence.logspace import mills
-from discreet.errors import InvalidArgument
+from discreet.errors import CertificateError, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,12 @@ _ROOM = 3e-6
 
 _POINTS = 20_000
 """Of the grid of epsilons at which contraction is read: a thousandth apart."""
+
+_ALIKE = 1e-3
+"""Epsilons that are closer than this may be in the wrong order, as they are rounded up to a grid."""
+
+_TRIES = 64
+"""People who are looked at one by one, should everybody's mus not be sharp enough to tell who is the worst."""
 
 _MARGIN = 1e-10
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
@@ -156,12 +163,30 @@ class PersonalCosts(Drawable):
         return np.minimum(1.0, found * (1 + _MARGIN) + 5e-324)
 
     def worst_position(self, delta: float = 1e-6) -> int:
-        """The position with the largest epsilon."""
-        return int(np.argmax(self.epsilon(delta))) + 1
+        """The position with the largest epsilon; of several, that with the largest mu."""
+        epsilon = self.epsilon(delta)
+        return int(np.argmax(np.where(epsilon >= epsilon.max() * (1 - _ALIKE), self.mu, 0.0))) + 1
 
     def worst(self, delta: float = 1e-6) -> Cost:
-        """The cost of the person who gives away most at this delta: what can be promised to everybody."""
-        return self.for_person(self.worst_position(delta))
+        """The cost of the person who gives away most at this delta: what can be promised to everybody.
+
+        What is known about this person alone, and not about the others, is left out of it.
+        """
+        if self.blurred is not None or float(self.weight.min()) < 1:
+            return self.for_person(self.worst_position(delta))
+        values, people = np.unique(self.mu, return_index=True)
+        best = for_everybody(self.for_person(int(people[-1]) + 1))
+        for mu, person in zip(values[-2:-_TRIES:-1].tolist(), people[-2:-_TRIES:-1].tolist(), strict=True):
+            if mu <= best.gdp() * (1 + 1e-9):  # nobody's can be larger, unless by rounding
+                return best
+            best = max(best, for_everybody(self.for_person(person + 1)), key=lambda cost: cost.gdp())
+        if len(values) >= _TRIES and float(values[-_TRIES]) > best.gdp() * (1 + 1e-9):
+            raise CertificateError(
+                "the worst position",
+                limit=f"{_TRIES} candidates that differ too little",
+                advice="Promise epsilon(delta).max() instead.",
+            )
+        return best
 
     def at(self, delta: float) -> PersonalEpsilon:
         """Everybody's epsilon at one delta, as a curve over positions that can be drawn."""
@@ -198,6 +223,12 @@ class PersonalEpsilon(Drawable):
     def values(self) -> Reals:
         """By position."""
         return self.costs.epsilon(self.delta)
+
+
+def for_everybody(cost: Cost) -> Cost:
+    """The cost without bounds that hold for the person at one place only."""
+    parts = [(replace(leaf, everybody=True) if isinstance(leaf, LastIterate) else leaf, n) for leaf, n in cost.parts]
+    return Cost(tuple(parts), cost.adjacency)
 
 
 def log_delta_above(mu: Reals, epsilon: Reals) -> Reals:

@@ -106,9 +106,9 @@ def _pushes(size: Reals, places: NDArray[np.int64], steps: int) -> Runs:
     return Runs(counts[counts > 0], values[counts > 0]).joined()
 
 
-def cost_of(process: Process, adjacency: str) -> Cost:
-    """The cost of releasing the last state only."""
-    return Cost(((LastIterate(process), 1),), adjacency)
+def cost_of(process: Process, adjacency: str, *, everybody: bool = False) -> Cost:
+    """The cost of releasing the last state only, to one person or, if theirs is the largest mu, to everybody."""
+    return Cost(((LastIterate(process, everybody), 1),), adjacency)
 
 
 def process_of(

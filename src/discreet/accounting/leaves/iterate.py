@@ -39,6 +39,8 @@ class LastIterate(Leaf):
     can_be_sampled: ClassVar[bool] = False
     of_one_run: ClassVar[bool] = True
     process: Process
+    everybody: bool = False
+    """Whether this is the largest mu of all places: then a bound that holds for this place alone is not read."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.process, Process):
@@ -74,7 +76,7 @@ class LastIterate(Leaf):
 
     @cached_property
     def _contracted(self) -> Contracted | None:
-        since = self.process.since_last_use()
+        since = None if self.everybody else self.process.since_last_use()
         if since is None or sum(count * math.erfc(ratio / 2**1.5) for count, ratio in since[1]) < _NOTHING:
             return None
         return Contracted(*since) if since[0] <= LARGEST_EPSILON else None
@@ -110,25 +112,29 @@ class LastIterate(Leaf):
         values: dict[str, Any] = {name: getattr(self.process, name) for name in _FIELDS}
         for name in ("contraction", "noise", "push"):
             values[name] = [list(run) for run in values[name]]
-        return values
+        return {**values, "everybody": True} if self.everybody else values
 
     @classmethod
     def from_fields(cls, values: dict[str, Any]) -> Leaf:
+        everybody = values.pop("everybody", False)
         check_fields("a 'last_iterate' entry", values, _FIELDS)
+        if not isinstance(everybody, bool):
+            raise StorageError("the field 'everybody' of a 'last_iterate' entry must be true or false.")
         return cls(
-            Process(
+            everybody=everybody,
+            process=Process(
                 name=values["name"],
                 contraction=_runs("contraction", values["contraction"]),
                 noise=_runs("noise", values["noise"]),
                 push=_runs("push", values["push"]),
                 diameter=values["diameter"],
-            )
+            ),
         )
 
     @cached_property
     def _digest(self) -> str:
         process = self.process
-        words = hashlib.sha256(repr((process.name, process.diameter)).encode())
+        words = hashlib.sha256(repr((process.name, process.diameter, self.everybody)).encode())
         for runs in (process.contraction, process.noise, process.push):
             words.update(len(runs).to_bytes(8, "big"))
             words.update(runs.content)
