@@ -155,3 +155,15 @@ def test_a_seed_repeats_a_fit_in_tests_alone(monkeypatch):
     monkeypatch.delenv("PYTEST_VERSION")
     with pytest.raises(InvalidArgument, match="random_state"):
         model(random_state=3).fit(X, y)
+
+
+def test_rows_of_classes_that_were_not_bought_do_not_show_in_the_public_number_of_records():
+    X, y = planted(n=4000)
+    y[:3] = [7, 8, 9]  # too rare to be in the list that is bought
+    fitted = model(classes="private", adjacency="replace-one", epsilon=20.0)
+    seen = []
+    facts = type(fitted)._facts
+    fitted._facts = lambda loss, prepared: (seen.append(prepared.records), facts(fitted, loss, prepared))[1]
+    fitted.fit(X, y)
+    assert fitted.classes_.tolist() == [0, 1]
+    assert seen == [4000]

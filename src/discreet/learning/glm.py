@@ -93,12 +93,15 @@ class PrivateLinearModel(PrivateEstimator):
             one_of("solver", self.solver, SOLVERS)
         return goal
 
-    def _prepared(self, goal: Goal, table: Reals, account: Account) -> Prepared:
-        """Scale the rows by public or bought bounds; everything that is bought is paid for first."""
+    def _prepared(self, goal: Goal, table: Reals, account: Account, *, total: int | None = None) -> Prepared:
+        """Scale the rows by public or bought bounds; everything that is bought is paid for first.
+
+        `total` is the number of all records, where some were left out of the table: how many is not public.
+        """
         features, public = table.shape[1], [f"{table.shape[1]} columns"]
         records, constant = None, 1.0 if self.fit_intercept else 0.0
         if self.adjacency == "replace-one":
-            records = len(table)
+            records = len(table) if total is None else total
             public.append("the number of records, which stays the same when one is replaced")
         elif isinstance(self.n_records, str):
             records = buy_records(goal.share(_RECORDS), table, account)

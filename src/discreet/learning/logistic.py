@@ -111,7 +111,7 @@ class LogisticRegression(LinearClassifier):
         table, labels = read_training(self, X, y)
         classes = chosen_classes(self.classes, labels, goal, account)
         table, targets = encoded(table, labels, classes)
-        prepared = self._prepared(goal, table, account)
+        prepared = self._prepared(goal, table, account, total=len(labels))
         loss = Logistic() if len(classes) == 2 else Softmax(outputs=len(classes))
         solved = self._solve(loss, prepared, [targets], account)
         coefficients, intercept = prepared.scaling.unscaled(solved.weights[0])

@@ -74,7 +74,7 @@ class LinearSVC(LinearClassifier):
         table, labels = read_training(self, X, y)
         classes = chosen_classes(self.classes, labels, goal, account)
         table, places = encoded(table, labels, classes)
-        prepared = self._prepared(goal, table, account)
+        prepared = self._prepared(goal, table, account, total=len(labels))
         against = [1] if len(classes) == 2 else list(range(len(classes)))
         solved = self._solve(loss, prepared, [np.where(places == k, 1.0, -1.0) for k in against], account)
         coefficients, intercepts = prepared.scaling.unscaled(np.column_stack(solved.weights))
