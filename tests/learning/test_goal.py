@@ -25,6 +25,23 @@ def test_the_parts_of_a_goal_meet_it_together(epsilon, share):
     assert goal.met_by(Cost.gaussian(1 / first.gaussian) + Cost.gaussian(1 / rest.gaussian))
 
 
+@pytest.mark.parametrize(
+    "spent", [Cost.gaussian(8.0), Cost.exponential_mechanism(0.4), 3 * Cost.exponential_mechanism(0.2)]
+)
+@pytest.mark.parametrize("goal", [Goal(mu=1.0), Goal(epsilon=1.0, delta=1e-6), Goal(epsilon=4.0, delta=1e-9)])
+def test_what_is_left_beside_what_was_spent_meets_the_goal_together_with_it(goal, spent):
+    left = goal.after(spent)
+    assert goal.met_by(spent + Cost.gaussian(1 / left.gaussian))
+    assert not goal.met_by(spent + Cost.gaussian(0.8 / left.gaussian))  # and wastes little
+
+
+def test_a_goal_that_is_spent_has_nothing_left():
+    with pytest.raises(InvalidArgument, match="nothing is left"):
+        Goal(mu=0.1).after(Cost.gaussian(1.0))
+    with pytest.raises(InvalidArgument, match="nothing is left"):
+        Goal(epsilon=0.1).after(Cost.pure(0.2))
+
+
 def test_budgets_and_costs_are_read_in_their_own_notion():
     assert Goal.of(budget=Budget(mu=0.5)).gaussian == 0.5
     assert Goal.of(budget=Budget(rho=0.02)).gaussian == pytest.approx(0.2)

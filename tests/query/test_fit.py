@@ -91,6 +91,22 @@ def test_a_failure_on_the_data_stays_paid_and_says_nothing():
         assert desk.remaining < before
 
 
+class Interrupted(LogisticRegression):
+    """A model whose fit is stopped by hand."""
+
+    def fit(self, X, y, *, charge=None):
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_fit_stays_paid():
+    with curator() as desk:
+        before = desk.remaining
+        given = {"epsilon": 1.0, "delta": 1e-7, "bounds": (0, 80), "classes": [False, True]}
+        with pytest.raises(KeyboardInterrupt):
+            desk.fit(Interrupted(**given), QUESTION, target="y")
+        assert desk.remaining < before
+
+
 @pytest.mark.parametrize(
     ("text", "target", "word"),
     [

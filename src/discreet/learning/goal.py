@@ -159,7 +159,7 @@ class Goal:
         ratio = None
         if not self.is_pure:
             known = spent.gdp()
-            if known < self.gaussian:  # Gaussian privacy composes exactly
+            if known < 0.3 * self.gaussian:  # Gaussian privacy composes exactly, and little is lost by reading it so
                 ratio = math.sqrt(self.gaussian**2 - known**2) * (1 - 1e-12)
             else:
                 ratio = 1 / self._beside(spent)
@@ -213,7 +213,7 @@ class Goal:
     def met_by(self, cost: Cost) -> bool:
         """Whether the certified reading of `cost` is within the goal."""
         if self.mu is not None:
-            return cost.zcdp() <= self.mu**2 / 2 * (1 + 1e-9)
+            return cost.gdp() <= self.mu * (1 + 1e-9)
         assert self.epsilon is not None
         return cost.epsilon(self.delta) <= self.epsilon * (1 + 1e-9)
 
