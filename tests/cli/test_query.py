@@ -131,6 +131,20 @@ def test_intervals_are_as_sure_as_asked_for() -> None:
     assert "99.9 % intervals" in good(f"query run {DATA} {COUNT} --epsilon 0.5 --confidence 0.999")
 
 
+def test_what_is_left_for_an_analyst_stands_beside_what_is_left_for_all(folder: Path) -> None:
+    (folder / "p.toml").write_text(
+        'name = "visits"\nbudget = { epsilon = 3 }\nanalysts.ada = { epsilon = 1 }\n'
+        '[tables.visits]\nsource = "visits.parquet"\nunit = "user_id"\n'
+        "columns.day = { bounds = [2022-01-01, 2022-12-31] }\n"
+    )
+    printed = good(f"query run p.toml {COUNT} --epsilon 0.5 --analyst ada")
+    assert "left before  epsilon 1 for analyst ada; in all epsilon 3 of Budget(epsilon=3.0)" in printed
+    assert "left  epsilon 0.5 for analyst ada; in all epsilon 2.5 of Budget(epsilon=3.0)" in printed
+    assert "left before  epsilon 2.5 of Budget(epsilon=3.0)" in good(f"query run p.toml {COUNT} --epsilon 0.5")
+    printed = good("query explain p.toml 'SELECT MAX(day) FROM visits' --epsilon 0.5")
+    assert "values below 2022-01-01 count as that, and above 2022-12-31 as that" in printed
+
+
 def test_the_question_can_come_from_standard_input() -> None:
     assert "n" in good(
         f"query run visits.parquet - --unit user_id --epsilon 0.5 {BUDGET}", stdin="SELECT COUNT(*) AS n\nFROM visits\n"

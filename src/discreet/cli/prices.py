@@ -20,7 +20,7 @@ def meaning(budget: Budget) -> str:
     if budget.unit == "epsilon" and budget.delta > 0:
         return (
             "Left is the largest epsilon that one more release may have if its delta is 0. Charges are composed at the "
-            f"budget's delta = {budget.delta:g}, not added up: together they often use up less than their prices."
+            "budget's delta, not added up: together they often use up less than their prices."
         )
     added = "the squares of charges add up" if budget.unit == "mu" else "charges add up"
     return f"Left is the largest {budget.unit} that one more release may have; {added}."

@@ -342,7 +342,10 @@ def _price(curator: Curator, planned: Explanation) -> list[tuple[str, str]]:
 
 
 def _left(curator: Curator) -> str:
-    return f"{curator.budget.unit} {below(curator.remaining, 6)} of {curator.budget}"
+    unit, left = curator.budget.unit, curator.remaining
+    own = next(one for one in curator.ledger.standings(curator.policy.name) if one.holder == "dataset")
+    whole = f"{unit} {below(own.remaining, 6)} of {curator.budget}"
+    return whole if left >= own.remaining else f"{unit} {below(left, 6)} for analyst {curator.analyst}; in all {whole}"
 
 
 def _target(planned: Explanation | Answer) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ def _of_plan(plan: Private) -> list[str]:
         lines.append("Every row counts as a person of its own.")
     lines += [_clamped(plan, moment) for moment in plan.moments if moment.kind == "sum"]
     lines += [
-        f"{rank.label}: values below {rank.bounds[0]:g} count as that, and above {rank.bounds[1]:g} as that."
+        "{}: values below {} count as that, and above {} as that.".format(
+            rank.label, *(_shown(bound, rank.kind) for bound in rank.bounds)
+        )
         for rank in plan.ranks
         if rank.bounds is not None
     ]
@@ -53,6 +56,18 @@ def _of_plan(plan: Private) -> list[str]:
     elif plan.block.keys:
         lines.append("Groups in which nobody is are shown, too.")
     return lines
+
+
+def _shown(bound: float, kind: str) -> str:
+    """A bound as people write it: dates travel as days and timestamps as microseconds since 1970."""
+    if kind not in ("date", "timestamp"):
+        return f"{bound:g}"
+    unit = "days" if kind == "date" else "microseconds"
+    try:
+        moment = dt.datetime(1970, 1, 1) + dt.timedelta(**{unit: bound})  # noqa: DTZ001 - SQL timestamps have no zone
+    except OverflowError:
+        return f"{bound:g}"
+    return str(moment.date() if kind == "date" else moment)
 
 
 def _clamped(plan: Private, moment: Moment) -> str:
