@@ -66,6 +66,20 @@ def test_the_search_reaches_the_accuracy_for_every_loss(loss, ridge):
     assert values[0] < values[1]
 
 
+def test_margins_are_those_of_real_arithmetic_to_one_rounding():
+    problem = problem_of(Logistic(), n=20, d=7)
+    for size in (1e-200, 1e-3, 1.0, 1e6):
+        weights = size * np.random.default_rng(4).standard_normal(7)
+        got, missing = Objective(problem, 1.0, np.zeros(7))._exact_margins(weights)
+        length = size * np.linalg.norm(weights / size)
+        assert missing <= 1e-15 * length
+        with mpmath.workdps(60):
+            w = [mpmath.mpf(float(v)) for v in weights]
+            for row, margin in zip(problem.rows.values(), got, strict=True):
+                true = mpmath.fdot([mpmath.mpf(float(v)) for v in row], w)
+                assert abs(mpmath.mpf(float(margin)) - true) <= 1.5 * (2.0**-53 * length + missing)
+
+
 def test_no_rows_leave_the_minimum_of_the_ridge_and_the_linear_term():
     facts = Facts(loss=Logistic(), features=2, row_norm=1.0)
     problem = Problem.of(facts, np.zeros((0, 2)), np.zeros(0))

@@ -261,6 +261,17 @@ def test_parameters_outside_their_domain_are_refused(bad):
         ObjectivePerturbation(**bad)
 
 
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_huge_epsilon_is_met_with_a_ridge_that_stays(adjacency, delta):
+    goal = Goal(epsilon=1e5, delta=delta, adjacency=adjacency)
+    facts = Facts(loss=Logistic(), features=2, row_norm=1.0, adjacency=adjacency)
+    plan = ObjectivePerturbation().plan(facts, goal)
+    assert goal.met_by(plan.cost)
+    assert plan.ridge > 0.1
+    assert np.isfinite(plan.run(Problem.of(facts, np.eye(2), np.array([0, 1]))).weights).all()
+
+
 def test_a_larger_penalty_of_the_facts_is_used_and_costs_less():
     loose = Facts(loss=Logistic(), features=2, row_norm=1.0)
     plan, strict = (ObjectivePerturbation().plan(f, GOAL) for f in (loose, replace(loose, alpha=50.0)))

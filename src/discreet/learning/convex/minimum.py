@@ -7,9 +7,10 @@ look for such a w; here it is L-BFGS in coordinates in which the curvature is at
 `Objective.gradient_bound` is never below the norm of the gradient in real arithmetic. It adds the rows times the slopes
 exactly, in whole numbers (slopes in 2^-48 parts), and adds to the norm what rounding may have hidden:
 
-    a margin    (d + 2) u ||x|| ||w||, in any order of summation                        u = 2^-53,
-    a slope     smoothness times that and a few more roundings, and 64 u lipschitz for each output: far more than
-                exp, log and the normal distribution function are off in the libraries in use,
+    a margin    2 u ||x|| ||w|| and what is cut off below: weights are two whole numbers each, whose products with rows
+                are exact in any order of summation (as in `rows.py`), and their sum is rounded once; u = 2^-53,
+    a slope     smoothness times that and a few more roundings, and (16 + 2 outputs) u lipschitz: more than exp, log and
+                the normal distribution function are off in the libraries in use,
     a sum       n R times the error of a slope, and n R lipschitz sqrt(outputs) 2^-48 for cutting slopes to parts,
     the rest    8 u (ridge ||w|| + ||b|| + n R lipschitz).
 
@@ -79,16 +80,31 @@ class Objective:
         """At least the norm of the gradient in real arithmetic."""
         facts, rows = self.problem.facts, self.problem.rows
         loss, n = facts.loss, len(self.problem)
-        slopes = loss.slopes(rows.steps @ (weights * rows.lattice.step), self.problem.targets)
-        exact = self._exact_sum(np.clip(slopes / loss.lipschitz, -1.0, 1.0))
+        margins, missing = self._exact_margins(weights)
+        exact = self._exact_sum(np.clip(loss.slopes(margins, self.problem.targets) / loss.lipschitz, -1.0, 1.0))
         size, radius = float(np.linalg.norm(weights)), facts.row_norm
         total = exact * (rows.lattice.step * loss.lipschitz) + self.ridge * weights + self.linear
-        margin = (facts.features + 2) * _U * radius * size
-        slope = 2 * loss.smoothness * (margin + 4 * _U * (1 + radius * size)) + 64 * _U * loss.lipschitz * loss.outputs
-        slope += loss.lipschitz * 2.0**-48 * math.sqrt(loss.outputs)
+        margin = 2 * _U * radius * size + radius * missing
+        slope = 2 * loss.smoothness * (margin + 4 * _U * (1 + radius * size))
+        slope += loss.lipschitz * ((16 + 2 * loss.outputs) * _U + 2.0**-48 * math.sqrt(loss.outputs))
         rest = 8 * _U * (self.ridge * size + float(np.linalg.norm(self.linear)) + n * facts.lipschitz)
         bound = float(np.linalg.norm(total)) * (1 + 1e-9) + (n * radius * slope + rest) * (1 + 1e-9)
         return bound if math.isfinite(bound) else math.inf
+
+    def _exact_margins(self, weights: Reals) -> tuple[Reals, float]:
+        """x . w of every row, rounded once, for weights that are off by at most the second number in l2."""
+        rows = self.problem.rows
+        size = float(np.abs(weights).max(initial=0.0)) * math.sqrt(weights.size)  # squares could underflow
+        if not 0 < size < math.inf:
+            return rows.steps @ weights, 0.0  # zeros, or nothing that a bound could be computed from
+        exponent = math.frexp(size)[1] - 31  # ||high|| <= 2^31, and ||low|| <= 2^31: products with rows up to 2^51
+        fine = 31 - (weights.size.bit_length() + 1) // 2
+        scaled = np.ldexp(weights, -exponent)
+        high = np.trunc(scaled)
+        low = np.trunc(np.ldexp(scaled - high, fine))
+        exponent += rows.lattice.exponent
+        margins = np.ldexp(rows.steps @ high, exponent) + np.ldexp(rows.steps @ low, exponent - fine)
+        return margins, math.sqrt(weights.size) * math.ldexp(1.0, exponent - rows.lattice.exponent - fine)
 
     def _exact_sum(self, shares: Reals) -> Reals:
         """sum of share_i x_i in steps, for shares in [-1, 1] cut to 2^-48 parts: one rounding for each level."""
@@ -169,6 +185,8 @@ def minimised(objective: Objective, *, gamma: float) -> Reals:
             if objective.gradient_bound(weights) <= gamma:
                 return weights
             target /= 2
+            if target < gamma * 2.0**-12:
+                break
         gradient = whitened.pulled(full)
         along = _direction(gradient, past)
         slope = float(np.vdot(gradient, along))

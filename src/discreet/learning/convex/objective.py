@@ -56,6 +56,8 @@ _PART = 0.01
 """The share of epsilon and delta for the noise that covers the distance to the minimum."""
 _FINE_GAUSSIAN, _FINE_LAPLACE = 28, 38
 """Steps of b, in powers of two, to its scale: as fine as the exact samplers go."""
+_MOST = 500.0
+"""A larger epsilon is met with noise for this one; e to its powers is still a float."""
 _UP = 1 + 1e-12
 
 
@@ -130,9 +132,9 @@ class ObjectivePerturbation(Solver):
         least = fair_gamma(facts)
         if self.gamma is not None and self.gamma < least:
             raise InvalidArgument("gamma", self.gamma, f"a gradient can be proved small down to {least:.3g}; pass more")
-        epsilon, delta = goal.epsilon * (1 - _PART), goal.delta * (1 - _PART)
+        epsilon, delta = min(goal.epsilon, _MOST) * (1 - _PART), goal.delta * (1 - _PART)
         share = self.share if self.share is not None else (0.03 if goal.is_pure else 0.1)
-        ridge = max(facts.alpha, _ridge_for(facts, share * epsilon))
+        ridge = max(facts.alpha, _ridge_for(facts, min(share * epsilon, 1.0)))  # less ridge would gain nothing
         offset = facts.loss.log_determinant(facts.row_norm**2 / ridge * _UP) * _UP
         if goal.is_pure:
             ratio = (epsilon - offset) / facts.changes
@@ -144,7 +146,7 @@ class ObjectivePerturbation(Solver):
             offset=offset,
             ratio=ratio,
             box=(epsilon, delta),
-            rest=Goal(epsilon=goal.epsilon * _PART, delta=goal.delta * _PART, adjacency=goal.adjacency),
+            rest=Goal(epsilon=min(goal.epsilon, _MOST) * _PART, delta=goal.delta * _PART, adjacency=goal.adjacency),
             accuracy=self.gamma or least,
         )
 
