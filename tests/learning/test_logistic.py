@@ -12,6 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from discreet import Budget, BudgetExceeded, Cost, Filter, InvalidArgument
 from discreet.learning import LogisticRegression
+from discreet.learning.choosing import SOLVERS
 
 
 def planted(n=5000, d=3, seed=0, classes=2):
@@ -74,6 +75,24 @@ def test_costs_and_budgets_are_other_ways_to_state_the_price():
     assert model(cost=Cost.gaussian(2.0)).fit(X, y).cost_.gdp() == pytest.approx(0.5, rel=1e-6)
     assert model(budget=Budget(rho=0.125)).fit(X, y).cost_.zcdp() == pytest.approx(0.125, rel=1e-6)
     assert model(budget=Budget(epsilon=0.5, delta=1e-6)).fit(X, y).cost_.epsilon(1e-6) <= 0.5 + 1e-9
+
+
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "statistics"])
+def test_every_solver_can_be_named(solver):
+    X, y = planted(n=8000)
+    fitted = model(epsilon=4.0, solver=solver, adjacency="replace-one").fit(X, y)
+    assert fitted.score(X, y) > 0.7
+    assert fitted.cost_.epsilon(1e-6) <= 4.0 + 1e-9
+    assert fitted.solver_ in str(fitted.report_)
+
+
+def test_hidden_iterates_give_everybody_a_price_of_their_own():
+    X, y = planted(n=1000)
+    fitted = model(solver="pnsgd", adjacency="replace-one", row_norm=1.0).fit(X, y)
+    prices = fitted.personal_costs_.epsilon(1e-6)
+    assert len(prices) == 1000
+    assert prices[0] < 0.5 * prices.max()
+    assert prices.max() <= fitted.cost_.epsilon(1e-6) * (1 + 1e-9)
 
 
 def test_every_release_is_paid_for_before_it_is_made_and_a_refusal_stops_the_fit():

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from discreet.learning.convex.descent import NoisyGradientDescent
 from discreet.learning.convex.functional import FunctionalMechanism
+from discreet.learning.convex.leader import FollowTheRegularizedLeader
+from discreet.learning.convex.localization import IterativeLocalization
 from discreet.learning.convex.objective import ObjectivePerturbation
 from discreet.learning.convex.output import OutputPerturbation
+from discreet.learning.convex.pnsgd import PNSGD
 from discreet.learning.convex.preconditioned import PreconditionedDescent
 from discreet.learning.convex.solver import Solver
 from discreet.learning.convex.statistics import SufficientStatistics
@@ -24,8 +28,11 @@ __all__ = ["SOLVERS", "chosen_solver"]
 _NAMED: dict[str, Callable[[], Solver]] = {
     "descent": NoisyGradientDescent,
     "functional": FunctionalMechanism,
+    "leader": FollowTheRegularizedLeader,
+    "localization": IterativeLocalization,
     "objective": ObjectivePerturbation,
     "output": OutputPerturbation,
+    "pnsgd": partial(PNSGD, batch=None),
     "preconditioned": PreconditionedDescent,
     "statistics": SufficientStatistics,
 }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from discreet.accounting.iteration.personal import PersonalCosts
     from discreet.learning.account import Account
     from discreet.learning.convex.solver import Plan
     from discreet.learning.losses import Loss
@@ -63,6 +64,8 @@ class PrivateLinearModel(PrivateEstimator):
     alpha: Any
     fit_intercept: bool
     solver: Any
+
+    personal_costs_: PersonalCosts
 
     def _check_public(self) -> Goal:
         """Refuse, before any data is read, what can be refused."""
@@ -167,6 +170,9 @@ class PrivateLinearModel(PrivateEstimator):
             assumptions=solved.plan.assumptions,
             choices=(*solved.why, *solved.plan.choices),
         )
+        personal = getattr(solved.plan, "personal_costs", None)
+        if personal is not None and account.releases == list(solved.plan.releases):  # nothing else was bought
+            self.personal_costs_ = personal
 
 
 def _shared(goal: Goal, parts: int) -> Goal:

@@ -61,7 +61,8 @@ class LogisticRegression(LinearClassifier):
     `classes`     the list of labels; "private" buys those that are common.
     `n_records`   how many records there are; "private", the default, buys it (2 %) where it is not public.
     `alpha`       the penalty alpha/2 ||w||^2 on the sum of losses, or "auto".
-    `solver`      "auto", a name, or a solver of `discreet.learning.convex`.
+    `solver`      "auto", a name, or a solver of `discreet.learning.convex`. Those with hidden iterates, like "pnsgd",
+                  set `personal_costs_`, the cost of every record by its position, if nothing was bought besides.
 
     >>> rng = np.random.default_rng(7)
     >>> X = rng.uniform(-1, 1, (4000, 2))
