@@ -6,10 +6,14 @@ import math
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import bdtr
 
+from discreet.noise import rounded_gaussian
+from discreet.query import ranks
 from discreet.query.measuring import measure
 from discreet.query.options import Options
 from discreet.query.plan import Aggregate
@@ -18,6 +22,7 @@ from discreet.query.ranks import Cells, Scale, Units, measure_rank
 from discreet.query.target import Target
 from query.tables import PUBLIC, block, session_of, visits, without_noise
 
+ALPHA = 1e-9
 SCALES = {
     "free": Scale(None, "float"),
     "positive": Scale((0.0, 500.0), "float"),
@@ -50,8 +55,9 @@ def test_every_value_is_in_a_cell_whose_places_give_it_back(name: str) -> None:
 
 
 def cells_of(values: np.ndarray, scale: Scale, weight: int, groups: int = 1) -> Cells:
-    rows = ", ".join(f"({value!r}::DOUBLE)" for value in values.tolist())
-    found = duckdb.sql(f"SELECT {scale.sql('v')} FROM (VALUES {rows}) t(v)").fetchnumpy()
+    with duckdb.connect() as engine:
+        engine.register("t", pa.table({"v": values}))
+        found = engine.sql(f"SELECT {scale.sql('v')} FROM t").fetchnumpy()
     cell = next(iter(found.values()))
     group = np.arange(values.size) % groups
     return Cells(groups, group, cell, np.full(values.size, weight), scale)
@@ -86,6 +92,78 @@ def test_extremes_stay_within_the_values_and_near_their_ends(gaussian: bool) -> 
         aggregate = Aggregate(function, "a0", function, "x0")
         answer = measure_rank(cells, aggregate, bound=1.0, units=units, noise=noise, gaussian=gaussian, generator=None)
         assert low < answer.values[0] < high
+
+
+@pytest.mark.parametrize("function", ["quantile", "max"])
+@pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
+def test_all_questions_of_a_bisection_cost_no_more_than_the_measure(
+    function: str, scale: Scale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float] = []
+
+    def spied(width: float, size: int, *, generator: object = None) -> np.ndarray:
+        asked.append(width)
+        return rounded_gaussian(width, size)
+
+    monkeypatch.setattr(ranks, "rounded_gaussian", spied)
+    noise, bound = 2.5, 3.0
+    units = Units.of(scale, bound, noise, gaussian=True)
+    cells = cells_of(np.random.default_rng(1).normal(20, 9, 900), scale, units.weight, groups=3)
+    aggregate = Aggregate(function, "a0", "q", "x0", probability=0.75 if function == "quantile" else None)
+    measure_rank(cells, aggregate, bound=bound, units=units, noise=noise, gaussian=True, generator=None)
+    largest = 0.75 if function == "quantile" else 1.0
+    change = largest * bound * units.weight * units.parts  # of S by one unit, over all groups
+    paid = sum((change / width) ** 2 for width in asked)
+    assert paid <= 1 / noise**2
+    assert paid > 0.8 / noise**2  # of MIN and MAX one question less is asked than is paid for
+
+
+@pytest.mark.parametrize(
+    ("probability", "rows", "least"), [(0.5, 4000, 0.94), (0.5, 400, 0.93), (0.9, 4000, 0.94)], ids=str
+)
+def test_intervals_of_quantiles_hold_the_quantile_as_often_as_they_say(
+    probability: float, rows: int, least: float
+) -> None:
+    """Of 1500 intervals so few hold with probability 1e-9; those of 75 % do not pass."""
+    scale, noise, groups = SCALES["positive"], 3.0, 100
+    aggregate = Aggregate("quantile", "a0", "q", "x0", probability=probability)
+    units = Units.of(scale, 1.0, noise, gaussian=True)
+    hits = {0.95: 0, 0.75: 0}
+    draws = 0
+    for seed in range(15):
+        values = np.random.default_rng(seed).lognormal(3, 1, groups * rows)
+        cells = cells_of(values, scale, units.weight, groups=groups)
+        answer = measure_rank(cells, aggregate, bound=1.0, units=units, noise=noise, gaussian=True, generator=None)
+        exact = np.quantile(values.reshape(rows, groups), probability, axis=0)
+        draws += groups
+        for confidence in hits:
+            low, high = answer.interval(confidence)
+            hits[confidence] += int(np.sum((low <= exact) & (high >= exact)))
+    assert bdtr(hits[0.95], draws, least) > ALPHA
+    assert bdtr(hits[0.75], draws, least) < ALPHA
+
+
+def test_the_interval_of_a_maximum_begins_at_the_answer_and_ends_at_the_declared_bound() -> None:
+    scale = Scale((0.0, 1000.0), "float")
+    units = Units.of(scale, 1.0, 1.0, gaussian=True)
+    cells = cells_of(np.random.default_rng(4).uniform(50, 100, 5000), scale, units.weight)
+    for function in ("max", "min"):
+        aggregate = Aggregate(function, "a0", function, "x0")
+        answer = measure_rank(cells, aggregate, bound=1.0, units=units, noise=1.0, gaussian=True, generator=None)
+        low, high = (end[0] for end in answer.interval(0.95))
+        largest = function == "max"
+        assert (low, high) == pytest.approx((answer.values[0], 1000.0) if largest else (0.0, answer.values[0]))
+        assert (low < 100.0 < high) if largest else (low < 50.0 < high)
+
+
+def test_without_declared_bounds_nothing_is_said_beyond_a_maximum() -> None:
+    units = Units.of(SCALES["free"], 1.0, 1.0, gaussian=True)
+    cells = cells_of(np.random.default_rng(4).uniform(50, 100, 5000), SCALES["free"], units.weight)
+    aggregate = Aggregate("max", "a0", "max", "x0")
+    answer = measure_rank(cells, aggregate, bound=1.0, units=units, noise=1.0, gaussian=True, generator=None)
+    low, high = answer.interval(0.95)
+    assert low[0] == pytest.approx(answer.values[0])
+    assert np.isnan(high[0])
 
 
 @settings(max_examples=8)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import unit_fraction
 from discreet.engines import Sandbox
+from discreet.errors import DiscreetError
 from discreet.query.estimates import noisy_table
 from discreet.query.intervals import with_intervals
 from discreet.query.report import in_words
@@ -96,16 +97,28 @@ class Answer:
         return int(self._table.num_rows)
 
     def intervals(self, confidence: float = 0.95) -> pa.Table:
-        """The answer with <column>_low and <column>_high beside every column that shows an aggregate as it is.
+        """The answer with <column>_low and <column>_high beside every column that has an interval.
 
         Each holds with this probability for counts and sums of all rows: it has the noise in it and an allowance for
         what a chosen bound cuts off, see "How each aggregate is made private". What the policy or the question itself
-        limits (declared bounds, `max_rows`, `max_groups`) is not in it. A column computed from several aggregates has
-        no interval.
+        limits (declared bounds, `max_rows`, `max_groups`) is not in it. A number that is computed from aggregates of one
+        row has an interval that combines theirs; one that is computed over several rows has none.
         """
         level = unit_fraction("confidence", confidence)
         tables = {f"noisy_{i}": noisy_table(block, level) for i, block in enumerate(self._measured)}
-        return _sandbox(os.getpid()).run(with_intervals(self.question), {**tables, **self._public})
+        import pyarrow as pa
+
+        kinds = {field.name: field.type for field in self._table.schema}
+        numbers = {
+            name
+            for name, kind in kinds.items()
+            if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        }
+        shown, known = _sandbox(os.getpid()), {**tables, **self._public}
+        try:
+            return shown.run(with_intervals(self.question, numbers), known)
+        except DiscreetError:  # an expression without a value at the end of an interval, such as a cast of infinity
+            return shown.run(with_intervals(self.question, ()), known)
 
     @property
     def bounds(self) -> dict[str, float]:

@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from discreet.query.losses import usual
 from discreet.query.report import in_words, report_of
 
 if TYPE_CHECKING:
@@ -95,8 +98,10 @@ class Explanation:
                 f"  {distinct.label}: noise of {plan.noise_of_distinct(i):.4g} times the values kept of a unit"
             )
         lines += ["expected error (95 %)"]
-        for label, half in self.errors(0.95).items():
-            lines.append(f"  {label}: " + ("known with the answer" if half is None else f"± {half:.4g}"))
+        for aggregate in plan.block.aggregates:
+            half = _half_width(plan, aggregate.function, aggregate.argument, 0.95)
+            known = _in_bounds(plan, aggregate.function, aggregate.argument) if half is None else f"± {half:.4g}"
+            lines.append(f"  {aggregate.label}: {known}")
         return [*lines, ""]
 
 
@@ -108,15 +113,34 @@ def _noise(plan: Private, moment: Moment, multiplier: float) -> str:
     return f"{kind} {multiplier * bound * moment.quantum:.4g}, from a bound of {bound * moment.quantum:.4g} on one unit"
 
 
-def _half_width(plan: Private, function: str, argument: str | None, confidence: float) -> float | None:
+def _measure(plan: Private, function: str, argument: str | None) -> int | None:
+    """The number of the moment that a count or a sum shows as it is."""
     if function not in ("count", "count_units", "sum"):
         return None
     for i, moment in enumerate(plan.moments):
         fits = moment.argument == argument and (moment.kind == "sum") == (function == "sum")
         if fits and (function != "count_units" or moment.kind == "units"):
-            bound = plan.known_bound(moment)
-            if bound is None or (moment.kind == "sum" and moment.centre):
-                return None
-            half = plan.noise_of_moment(i) * bound * moment.quantum * plan.law(i).two_sided(confidence)
-            return half if math.isfinite(half) else None
+            return None if moment.kind == "sum" and moment.centre else i
     return None
+
+
+def _half_width(plan: Private, function: str, argument: str | None, confidence: float) -> float | None:
+    i = _measure(plan, function, argument)
+    bound = None if i is None else plan.known_bound(plan.moments[i])
+    if i is None or bound is None:
+        return None
+    half = plan.noise_of_moment(i) * bound * plan.moments[i].quantum * plan.law(i).two_sided(confidence)
+    return half if math.isfinite(half) else None
+
+
+def _in_bounds(plan: Private, function: str, argument: str | None) -> str:
+    """The interval in terms of a bound that will be chosen, for a group of average size."""
+    i = _measure(plan, function, argument)
+    if i is None:
+        return "known with the answer"
+    law, noise = plan.law(i), plan.noise_of_moment(i)
+    lost = usual(plan.cells if plan.public else 2, gaussian=plan.gaussian)
+    reach = float(law.reach(np.array([lost]), 0.95)[0])
+    if plan.moments[i].sign == 1:
+        return f"-{noise * reach:.3g} to +{noise * (reach + lost):.3g} times the bound on one unit that is chosen"
+    return f"± {noise * (reach + lost):.3g} times the bound on one unit that is chosen"

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.engines import arrow_column
 from discreet.errors import StorageError
-from discreet.query.laws import GAUSSIAN, LAPLACE, Law, NoisySum
+from discreet.query.laws import Law, NoisySum
 from discreet.query.measuring import Measured
 from discreet.query.ranks import RankAnswer, Scale
 
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["from_bytes", "to_bytes"]
 
 _VERSION = 2
-_WITHOUT_LAWS = 1  # written before there was staircase noise, or an allowance for what is cut off
 _FIELD = b"discreet"
-_PARTS = ("place", "cell", "below", "above", "left", "right")
+_PARTS = ("place", "left", "right", "s_left", "s_right", "blur", "floor", "ceiling")
 
 
 def to_bytes(measured: Sequence[Measured]) -> bytes:
@@ -93,7 +92,7 @@ def _facts(noisy: NoisySum) -> dict[str, Any]:
 
 def _measured(table: pa.Table, plan: Private) -> Measured:
     facts = json.loads((table.schema.metadata or {})[_FIELD])
-    if facts["version"] not in (_VERSION, _WITHOUT_LAWS):
+    if facts["version"] != _VERSION:
         raise ValueError(facts["version"])
 
     def numbers(name: str) -> Any:
@@ -102,12 +101,8 @@ def _measured(table: pa.Table, plan: Private) -> Measured:
     def sums(name: str) -> tuple[NoisySum, ...]:
         found = []
         for i, stored in enumerate(facts[f"{name}s"]):
-            values = numbers(f"{name} {i}")
-            if facts["version"] == _WITHOUT_LAWS:
-                found.append(NoisySum(values, stored, GAUSSIAN if plan.gaussian else LAPLACE))
-            else:
-                law = Law(stored["kind"], stored["epsilon"], stored["gamma"])
-                found.append(NoisySum(values, stored["scale"], law, numbers(f"{name} {i} lost")))
+            law = Law(stored["kind"], stored["epsilon"], stored["gamma"])
+            found.append(NoisySum(numbers(f"{name} {i}"), stored["scale"], law, numbers(f"{name} {i} lost")))
         return tuple(found)
 
     ranks = tuple(

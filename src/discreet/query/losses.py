@@ -7,8 +7,8 @@ not by many times. The allowance is
     A_g = a s G w_g,
 
 where s is the scale of the noise of one group, G the number of groups, w_g the part of the whole that group g has, and
-a is 1/2 on the Gaussian path and 3/2 on the Laplace path, twice that for a single number, for which one or two units
-decide. w_g is taken from the noisy sums themselves, drawn towards equal parts as far as the noise blurs them.
+a is 1/2 + 1/(2G) on the Gaussian path and 3/2 + 7/(2G) on the Laplace path: for a single number one or two units
+decide, and there is no averaging over groups. w_g is taken from the noisy sums themselves, drawn towards equal parts as far as the noise blurs them.
 
 No allowance is safe for every table: a single unit with a million times the rows of all others is cut down to what
 others have, and nothing that is private can say so. The values of a were found by simulation; what they give on many
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
     from discreet.query.laws import NoisySum
 
-__all__ = ["allowance"]
+__all__ = ["allowance", "usual"]
 
-_GAUSSIAN, _LAPLACE = 0.5, 1.5
+_GAUSSIAN, _LAPLACE = (0.5, 0.5), (1.5, 3.5)
+"""a for many groups, and how much more it is for one."""
 
 
 def allowance(noisy: NoisySum, *, sign: int, skew: float = 1.0) -> NDArray[np.float64]:
@@ -40,10 +41,16 @@ def allowance(noisy: NoisySum, *, sign: int, skew: float = 1.0) -> NDArray[np.fl
     groups = noisy.values.size
     if groups == 0:
         return np.zeros(0)
-    each = (_GAUSSIAN if noisy.gaussian else _LAPLACE) * (1 + 1 / groups) * noisy.scale * skew
+    each = usual(groups, gaussian=noisy.gaussian) * noisy.scale * skew
     direction = np.full(groups, float(sign)) if sign else np.sign(noisy.values)
     lost: NDArray[np.float64] = each * groups * _parts(noisy) * direction
     return lost
+
+
+def usual(groups: int, *, gaussian: bool) -> float:
+    """The allowance of a group of average size, in units of its noise."""
+    many, more = _GAUSSIAN if gaussian else _LAPLACE
+    return many + more / max(groups, 1)
 
 
 def _parts(noisy: NoisySum) -> NDArray[np.float64]:

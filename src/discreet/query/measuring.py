@@ -362,6 +362,7 @@ class _Run:
                     noise=noise,
                     gaussian=plan.gaussian,
                     generator=self.generator,
+                    weighed=not full,
                 )
             )
         return tuple(answers)

@@ -12,10 +12,16 @@ A quantile of order p is the place where
 changes sign; one unit changes S by at most max(p, 1 - p) C. MIN and MAX are where the weight at or below (above) t
 comes to a few times the noise: the extreme value itself belongs to one person and cannot be told.
 
-**Gaussian path.** Bisection for all groups at once, each round a Gaussian mechanism with a small share of the price.
-From its answers every group keeps the tightest places where S was clearly below and clearly above 0. There the rest of
-the price is spent on two more values of S, and the quantile is interpolated between them: the noise that counts is
-that of one question with nearly the whole price, not of fifteen.
+**Gaussian path.** Bisection for all groups at once, each round a Gaussian mechanism with a small share of the price;
+one more such question is the weight of each group. From the answers every group keeps the tightest places where S was
+clearly below and clearly above 0. The rest of the price is spent on two more values of S, on either side of the cell
+that was found, and the quantile is where the line through them is 0: the noise that counts is that of one question
+with nearly the whole price, not of fifteen. All questions are Gaussian mechanisms about S, which one unit moves by at
+most max(p, 1 - p) C over all groups, at places that depend on earlier answers alone: adaptive composition.
+
+The interval is the set of places where S may be 0 within the noise, if S is straight there. It is for the quantile of
+all *rows*, each counted once: what weighing them adds is in it, as if weights and values had nothing to do with each
+other, with a variance of weights of 1/20.
 
 **Laplace path.** An exponential mechanism over the cells of each group with score -|S(t)|. [Smith 2011]
 """
@@ -45,6 +51,14 @@ __all__ = ["Cells", "RankAnswer", "Scale", "Units", "measure_rank"]
 _PER_OCTAVE = 512
 _SEARCH = 0.35  # share of the price for the bisection
 _CLEAR = 4.0  # standard deviations that make a sign clear
+_APART = 2.5  # S is measured where it is expected to be so many units of its noise from 0
+_SIDE = 0.3  # … and no farther than this part of the rows on the smaller side
+_ROUGH = 0.15  # relative error of a slope that is taken from afar
+_FLAT = 0.5  # S that rises by less between them has no slope to speak of
+_BENT = 1.15  # variance in intervals, for S that is not straight
+_JUMP = 12.0  # S that rises by more between them has jumped
+_COARSE = 16  # the two places are no farther from the cell than this part of the grid
+_VARIED = 0.05  # variance of the rows' weights, where nine units in ten weigh fully
 _FEW = 4.0  # MIN and MAX leave out about so many standard deviations of weight
 _FAR = 3.0
 _WIDEST = 2.0**29.5  # Gaussian noise is drawn up to 10^9
@@ -192,24 +206,34 @@ class Cells:
 class RankAnswer:
     """The quantile of each group as a place on the grid, and what was measured around it.
 
-    `below` and `above` are S at the lower and the upper edge of the cell `cell`, in units of their noise; `left` and
-    `right` say how many places S takes to change by one such unit on either side (infinite where that is unknown). All
-    are NaN where the place was chosen by an exponential mechanism, or is an extreme: no interval is known for those.
+    S was measured at the places `left` and `right`: `s_left` and `s_right`, in units of their noise. `blur` is the
+    standard deviation of S at the true quantile that comes from weighing rows, in the same unit. `floor` and `ceiling`
+    are the places between which the quantile lies for certain, or almost. S is NaN where it was not measured: then all
+    that is known lies between floor and ceiling.
     """
 
     scale: Scale
     place: NDArray[np.float64]
-    cell: NDArray[np.float64]
-    below: NDArray[np.float64]
-    above: NDArray[np.float64]
     left: NDArray[np.float64]
     right: NDArray[np.float64]
+    s_left: NDArray[np.float64]
+    s_right: NDArray[np.float64]
+    blur: NDArray[np.float64]
+    floor: NDArray[np.float64]
+    ceiling: NDArray[np.float64]
 
     @classmethod
-    def alone(cls, scale: Scale, place: NDArray[np.float64]) -> RankAnswer:
-        """A place of which nothing else is known."""
+    def alone(
+        cls,
+        scale: Scale,
+        place: NDArray[np.float64],
+        floor: NDArray[np.float64] | None = None,
+        ceiling: NDArray[np.float64] | None = None,
+    ) -> RankAnswer:
+        """A place of which nothing else is known, or only how far the truth can be."""
         unknown = np.full(place.shape, math.nan)
-        return cls(scale, place, unknown, unknown, unknown, unknown, unknown)
+        ends = (unknown if floor is None else floor, unknown if ceiling is None else ceiling)
+        return cls(scale, place, unknown, unknown, unknown, unknown, unknown, *ends)
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -217,13 +241,33 @@ class RankAnswer:
         return self.scale.value(self.place)
 
     def interval(self, confidence: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The places where S may be 0 if the noise at both edges is within its quantile: at least the cell itself."""
-        q = two_sided(confidence, gaussian=True)
-        first, last = self.scale.cells
-        with np.errstate(invalid="ignore"):
-            low = self.cell - np.where(self.below > -q, (self.below + q) * self.left, 0.0)
-            high = self.cell + 1 + np.where(self.above < q, (q - self.above) * self.right, 0.0)
-        low, high = np.clip(low, first, last + 1), np.clip(high, first, last + 1)
+        """All places where S may be 0 within its noise, if S is straight between and around the two measured ones.
+
+        At left + x (right - left) it is s_left + x (s_right - s_left) with the variance (1 - x)^2 + x^2 + blur^2, so
+        the places form the solutions of a quadratic inequality [Fieller 1954]. The variance is taken a seventh larger,
+        because S is not quite straight.
+        """
+        q = _BENT * two_sided(confidence, gaussian=True) ** 2
+        rise = self.s_right - self.s_left
+        with np.errstate(invalid="ignore", divide="ignore"):
+            # (s + x rise)^2 <= q (1 - 2x + 2x^2 + blur^2), as a x^2 + 2 b x + c <= 0
+            a = rise**2 - 2 * q
+            b = self.s_left * rise + q
+            c = self.s_left**2 - q * (1 + self.blur**2)
+            root = np.sqrt(np.maximum(b * b - a * c, 0.0))
+            low, high = (-b - root) / a, (-b + root) / a
+            bounded = (a > 0) & (rise > 0)
+            jump = bounded & (rise > _JUMP * (1 + self.blur))
+            low = np.where(jump, np.minimum(low, 0.0), low)
+            high = np.where(jump, np.maximum(high, 1.0), high)
+            span = self.right - self.left
+            low = np.where(bounded, self.left + low * span, -math.inf)
+            high = np.where(bounded, self.left + high * span, math.inf)
+            low = np.where(np.isnan(self.left), self.floor, np.clip(low, self.floor, self.ceiling))
+            high = np.where(np.isnan(self.left), self.ceiling, np.clip(high, self.floor, self.ceiling))
+        low, high = np.minimum(low, self.place), np.maximum(high, self.place)
+        if self.scale.whole:  # a cell is a whole number: the one that holds the place before an upper edge
+            high = np.maximum(np.ceil(high) - 1, low)
         return self.scale.value(low), self.scale.value(high)
 
 
@@ -261,8 +305,8 @@ def _rounds(scale: Scale) -> int:
 
 
 def _each(noise: float, scale: Scale, search: float = _SEARCH) -> float:
-    """The noise multiplier of one round of the bisection, with this share of the price for all of them."""
-    return noise * math.sqrt(_rounds(scale) / search) * (1 + 1e-12)
+    """The noise multiplier of one round of the bisection: this share of the price is for all of them and one more."""
+    return noise * math.sqrt((_rounds(scale) + 1) / search) * (1 + 1e-12)
 
 
 def measure_rank(
@@ -274,19 +318,30 @@ def measure_rank(
     noise: float,
     gaussian: bool,
     generator: Generator | None,
+    weighed: bool = False,
 ) -> RankAnswer:
     """The quantile of every group; one unit moves weights by at most `bound` rows (l2 over groups, or one group alone).
 
-    `noise` is the noise multiplier of the whole measure; on the Laplace path its inverse is the epsilon.
+    `noise` is the noise multiplier of the whole measure; on the Laplace path its inverse is the epsilon. `weighed` says
+    that rows of large units weigh less than 1, which the intervals allow for.
     """
     size = bound * units.weight
     if gaussian:
-        return _bisected(cells, aggregate, size, units.parts, noise=noise, generator=generator)
+        return _bisected(
+            cells, aggregate, size, units.parts, noise=noise, weighed=units.weight * weighed, generator=generator
+        )
     return _chosen(cells, aggregate, size, units.parts, noise=noise, generator=generator)
 
 
 def _bisected(
-    cells: Cells, aggregate: Aggregate, bound: float, parts: int, *, noise: float, generator: Generator | None
+    cells: Cells,
+    aggregate: Aggregate,
+    bound: float,
+    parts: int,
+    *,
+    noise: float,
+    weighed: int,
+    generator: Generator | None,
 ) -> RankAnswer:
     extreme = aggregate.function in ("min", "max")
     each = _each(noise, cells.scale, 1.0 if extreme else _SEARCH)
@@ -313,27 +368,66 @@ def _bisected(
         clear_low, s_low = np.where(nearer, middle, clear_low), np.where(nearer, answer, s_low)
         nearer = (answer > _CLEAR * spread) & (middle <= clear_high)
         clear_high, s_high = np.where(nearer, middle, clear_high), np.where(nearer, answer, s_high)
-    if extreme:  # where few rows are left there is no slope to go by
-        return RankAnswer.alone(cells.scale, high.astype(np.float64) + 0.5)
-    # The bisection has found the cell `high`, give or take its noise. Most of the price goes to S at both edges of it.
+    if extreme:
+        return _beyond(cells, aggregate, high.astype(np.float64) + 0.5)
+    # The bisection has found the cell `high`, give or take its noise. The rest of the price goes to S at two places on
+    # either side, as far as S takes to change by a few units of their noise; next to the cell if that is less than one.
+    total = asked(np.full(cells.groups, cells.last), each) / max(statistic.a, 1)
     last = noise * math.sqrt(2 / (1 - _SEARCH)) * (1 + 1e-12)
     unit = last * statistic.largest * bound
-    below = asked(np.maximum(high - 1, cells.first - 1), last) / unit
-    above = asked(high, last) / unit
-    middle_s = (below + above) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        left = np.maximum(high - clear_low, 1.0) / np.maximum(middle_s - s_low / unit, 1e-9)
-        right = np.maximum(clear_high - high, 1.0) / np.maximum(s_high / unit - middle_s, 1e-9)
-    left = np.where(np.isfinite(s_low), left, math.inf)
-    right = np.where(np.isfinite(s_high), right, math.inf)
-    # Many rows in one cell: S jumps over 0 within it. Otherwise S is smooth, and the zero is where its slope leads.
-    jumps = (below < 0) & (above > 0) & (above - below > _CLEAR)
-    inside = high + np.clip(-below / np.maximum(above - below, 1e-9), 0.0, 1.0)
-    slope = np.where(middle_s > 0, left, right)
-    moved = high + 0.5 - np.where(np.isfinite(slope), middle_s * np.where(np.isfinite(slope), slope, 0.0), 0.0)
-    moved = np.clip(moved, clear_low + 1, np.maximum(clear_high + 1, clear_low + 1))
-    place = np.where(jumps, inside, moved)
-    return RankAnswer(cells.scale, place, high.astype(float), below, above, left, right)
+        back = (high - clear_low) * unit / -s_low
+        ahead = (clear_high - high) * unit / s_high
+    span = float(cells.last - cells.first + 1)
+    back = np.where(np.isfinite(s_low), back, math.inf)
+    ahead = np.where(np.isfinite(s_high), ahead, math.inf)
+    back, ahead = np.minimum(back, 2 * ahead), np.minimum(ahead, 2 * back)
+    # No farther than a part of the rows on the smaller side, where S bends.
+    p = statistic.a / parts
+    apart = np.clip(_SIDE * min(p, 1 - p) * parts * total / unit, 0.1, _APART)
+    farthest = span / _COARSE
+    left = high - 1 - np.floor(np.minimum(apart * back, farthest)).astype(np.int64)
+    right = high + np.floor(np.minimum(apart * ahead, farthest)).astype(np.int64)
+    left, right = np.maximum(left, cells.first - 1), np.minimum(right, cells.last)
+    s_left, s_right = asked(left, last) / unit, asked(right, last) / unit
+    rise = s_right - s_left
+    rows = np.maximum(total, 0.0) * weighed
+    blur = np.sqrt(_VARIED * rows * p * (1 - p)) * parts / unit
+    # Many rows in one cell: S jumps over 0 within it, or between the two places. Otherwise S is smooth, and the zero is
+    # where its slope leads: that between the two places, and that from afar, which is good to a sixth or so.
+    near = (right - left) == 1
+    jumps = rise > _JUMP * (1 + blur)
+    slope = np.maximum(rise, 0.0) / (right - left)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        afar = 1 / np.where((s_left + s_right) > 0, back, ahead)
+        trust = np.where(afar > 0, 2 / (_ROUGH * afar * (right - left)) ** 2, 0.0)
+        slope = (slope + np.where(trust > 0, trust * afar, 0.0)) / (1 + trust)
+        moved = (left + right) / 2 + 1 - (s_left + s_right) / 2 / slope
+        inside = left + 1 + np.clip(-s_left / rise, 0.0, 1.0)
+    moved = np.where(slope * (right - left) > _FLAT, moved, high + 0.5)
+    place = np.where(jumps, np.where(near, inside, high + 0.5), moved)
+    floor, ceiling = clear_low + 1, np.maximum(clear_high + 1, clear_low + 1)
+    return RankAnswer(
+        scale=cells.scale,
+        place=np.clip(place, floor, ceiling),
+        left=left + 1.0,
+        right=right + 1.0,
+        s_left=s_left,
+        s_right=s_right,
+        blur=blur,
+        floor=floor,
+        ceiling=ceiling,
+    )
+
+
+def _beyond(cells: Cells, aggregate: Aggregate, place: NDArray[np.float64]) -> RankAnswer:
+    """MIN or MAX: several standard deviations of weight lie beyond the place, and the extreme is the last of them."""
+    # Without declared bounds nothing is known beyond the place.
+    known = cells.scale.bounds is not None
+    first = np.full(place.shape, float(cells.first) if known else math.nan)
+    last = np.full(place.shape, cells.last + 1.0 if known else math.nan)
+    ends = (place, last) if aggregate.function == "max" else (first, place)
+    return RankAnswer.alone(cells.scale, place, *ends)
 
 
 def _chosen(
@@ -362,4 +456,6 @@ def _chosen(
         chosen = int(exponential_choice(-(np.abs(value) + preference), scale=factor, generator=generator))
         # S belongs to the upper edge of a cell; of whole numbers the cell itself is the value.
         places.append(every[chosen] + (0.5 if cells.scale.whole else 1.0))
+    if aggregate.function in ("min", "max"):
+        return _beyond(cells, aggregate, np.array(places, dtype=float))
     return RankAnswer.alone(cells.scale, np.array(places, dtype=float))
