@@ -101,7 +101,7 @@ class Answer:
 
         Each holds with this probability for counts and sums of all rows: it has the noise in it and an allowance for
         what a chosen bound cuts off, see "How each aggregate is made private". What the policy or the question itself
-        limits (declared bounds, `max_rows`, `max_groups`) is not in it. A number that is computed from aggregates of one
+        limits (declared bounds, `max_rows`, `max_groups`) is not in it. A number that is computed from aggregates of a
         row has an interval that combines theirs; one that is computed over several rows has none.
         """
         level = unit_fraction("confidence", confidence)
@@ -169,7 +169,7 @@ class Answer:
         paid = "nothing, it was answered before" if self.repeated else str(self.target)
         if self.target is None:
             paid = "nothing, no row of people was read"
-        level = f"{100 * confidence:.10g} % intervals of the noise in brackets · "
+        level = f"{100 * confidence:.10g} % intervals in brackets · "
         return f"{level if table.num_columns > len(self.columns) else ''}paid: {paid}"
 
     def _repr_html_(self) -> str:

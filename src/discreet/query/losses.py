@@ -8,7 +8,8 @@ not by many times. The allowance is
 
 where s is the scale of the noise of one group, G the number of groups, w_g the part of the whole that group g has, and
 a is 1/2 + 1/(2G) on the Gaussian path and 3/2 + 7/(2G) on the Laplace path: for a single number one or two units
-decide, and there is no averaging over groups. w_g is taken from the noisy sums themselves, drawn towards equal parts as far as the noise blurs them.
+decide, and there is no averaging over groups. w_g is taken from the noisy sums themselves, drawn towards equal parts as
+far as the noise blurs them.
 
 No allowance is safe for every table: a single unit with a million times the rows of all others is cut down to what
 others have, and nothing that is private can say so. The values of a were found by simulation; what they give on many
