@@ -279,3 +279,23 @@ def test_a_larger_penalty_of_the_facts_is_used_and_costs_less():
     assert strict.offset < plan.offset
     assert strict.scale < plan.scale
     assert isinstance(strict.cost, Cost)
+
+
+@pytest.mark.parametrize("n", [2000, 20_000])
+def test_the_measured_excess_stays_below_the_theorem(n):
+    rng = np.random.default_rng(3)
+    d, truth = 5, np.array([0.6, -0.3, 0.2, 0.5, -0.4])
+    truth /= np.linalg.norm(truth)
+    table = rng.standard_normal((n, d))
+    table /= np.linalg.norm(table, axis=1)[:, None]
+    labels = rng.random(n) < 1 / (1 + np.exp(-table @ truth))
+    facts = Facts(loss=Logistic(), features=d, row_norm=1.0, adjacency="replace-one")
+    problem = Problem.of(facts, table, labels)
+    goal = Goal(epsilon=1.0, delta=1e-6, adjacency="replace-one")
+    solver = ObjectivePerturbation()
+    plan = solver.plan(facts, goal)
+    losses = [problem.objective(plan.run(problem).weights) / n for _ in range(20)]
+    excess = np.mean(losses) - problem.objective(truth) / n  # against weights of norm 1
+    bound = solver.utility_bound(n=n, d=d, epsilon=1.0, delta=1e-6, lipschitz=1.0, radius=1.0, smoothness=0.25)
+    assert excess <= bound
+    assert bound < (1.0 if n == 2000 else 0.2)  # it says something

@@ -31,7 +31,7 @@ from scipy.optimize import brentq
 
 from discreet.accounting.cost import Cost
 from discreet.accounting.gaussian_dp import delta_bounds
-from discreet.arguments import positive, unit_fraction
+from discreet.arguments import count, positive, unit_fraction
 from discreet.errors import InvalidArgument
 from discreet.learning.convex.minimum import Objective, fair_gamma, minimised
 from discreet.learning.convex.solver import Fitted, Plan, Solver
@@ -149,6 +149,37 @@ class ObjectivePerturbation(Solver):
             rest=Goal(epsilon=min(goal.epsilon, _MOST) * _PART, delta=goal.delta * _PART, adjacency=goal.adjacency),
             accuracy=self.gamma or least,
         )
+
+    def utility_bound(
+        self,
+        *,
+        n: int,
+        d: int,
+        epsilon: float,
+        delta: float,
+        lipschitz: float = 1.0,
+        radius: float = 1.0,
+        smoothness: float | None = None,
+    ) -> float:
+        """A bound on the expected excess of the mean loss on these n records, one of which may be replaced.
+
+        Against the best weights of norm at most r = `radius`, for losses of one output with this smoothness:
+
+            (ridge r^2 / 2 + d sigma^2 / ridge) / n,       and lipschitz times the size of the noise on the weights.
+
+        The first part holds because the tilted objective is lower at its minimum than at the ridge's, and both are
+        within ||b|| / ridge of each other [Kifer et al. 2012].
+        """
+        n, d = count("n", n, least=1), count("d", d, least=1)
+        if smoothness is None:
+            raise InvalidArgument("smoothness", None, "this solver is for smooth losses: pass their constant")
+        goal = Goal(epsilon=epsilon, delta=delta)
+        inner, offset = epsilon * (1 - _PART), min((self.share or 0.1) * epsilon * (1 - _PART), 1.0)
+        ratio = _ratio_for(inner, delta * (1 - _PART), corners=2, offset=offset, changes=2)
+        ridge, sigma = smoothness / math.expm1(offset), lipschitz / ratio
+        gamma = (self.gamma or lipschitz * 2.0**-20) + sigma * math.sqrt(d) * 2.0**-_FINE_GAUSSIAN
+        rest = 2 * gamma / ridge / goal.share(_PART).gaussian * 1.001
+        return (ridge * radius**2 / 2 + d * sigma**2 / ridge) / n + lipschitz * rest * math.sqrt(d)
 
 
 def _ridge_for(facts: Facts, offset: float) -> float:

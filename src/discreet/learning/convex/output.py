@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.arguments import positive
+from discreet.arguments import count, positive
 from discreet.errors import InvalidArgument
 from discreet.learning.convex.minimum import Objective, fair_gamma, minimised
 from discreet.learning.convex.moments import noise_for
 from discreet.learning.convex.solver import Fitted, Plan, Solver
+from discreet.learning.goal import Goal
 from discreet.learning.report import Release
 from discreet.mechanisms.sensitivity import root_above
 
 if TYPE_CHECKING:
-    from discreet.learning.goal import Goal
     from discreet.learning.problem import Facts, Problem
     from discreet.mechanisms.gaussian import Gaussian
     from discreet.mechanisms.laplace import Laplace
@@ -77,6 +77,30 @@ class OutputPerturbation(Solver):
         else:
             size = math.sqrt(dimension) * move / goal.gaussian
         return OutputPlan(facts, goal, max(facts.alpha, size / self.radius), self.gamma or least)
+
+    def utility_bound(
+        self,
+        *,
+        n: int,
+        d: int,
+        epsilon: float,
+        delta: float,
+        lipschitz: float = 1.0,
+        radius: float = 1.0,
+        smoothness: float | None = None,
+    ) -> float:
+        """A bound on the expected excess of the mean loss on these n records, one of which may be replaced.
+
+        The ridge costs ridge r^2 / 2n against the best weights of norm r = `radius`, and noise z of mean zero with
+        E ||z||^2 = rho^2, rho the solver's own radius, at most min(L rho, smoothness rho^2 / 2):
+
+            min(L rho, smoothness rho^2 / 2) + L sqrt(d) r^2 / (n mu rho).
+        """
+        n, d = count("n", n, least=1), count("d", d, least=1)
+        mu = Goal(epsilon=epsilon, delta=delta).gaussian
+        rho = self.radius * (1 + 1e-5)  # the accuracy of the minimum and the lattice add less than that
+        noise = min(lipschitz * rho, (smoothness or math.inf) * rho**2 / 2)
+        return noise + lipschitz * math.sqrt(d) * radius**2 / (n * mu * self.radius)
 
 
 @dataclass(frozen=True)
