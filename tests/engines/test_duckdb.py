@@ -436,6 +436,13 @@ def test_an_arrow_table_with_bytes_that_are_no_text_is_refused(engine: DuckDBEng
         engine.register("t", table)
 
 
+def test_a_time_that_cannot_be_converted_is_found_in_every_file(engine: DuckDBEngine, tmp_path: Path) -> None:
+    parquet(tmp_path / "a.parquet", raw(pa.timestamp("us"), 77))
+    parquet(tmp_path / "b.parquet", raw(pa.timestamp("ms"), 2**62))  # the same type in another unit
+    with pytest.raises(SourceError, match="the column 'c' that cannot be converted"):
+        engine.register("t", tmp_path / "*.parquet")
+
+
 def no_text() -> pa.Array:
     """Texts, some of which are not UTF-8; Arrow writes them as they are."""
     return pa.array([b"ok", b"\xff\xfe", b"b\xc3", None], pa.binary()).view(pa.string())
@@ -464,6 +471,10 @@ def test_texts_in_a_data_set_that_are_not_utf8_are_refused(engine: DuckDBEngine,
     path = parquet(tmp_path / "a.parquet", pa.table({"u": [1, 2, 3, 4], "c": no_text()}))
     with pytest.raises(SourceError, match="bytes that its types do not allow"):
         engine.register("t", pads.dataset(path))
+    gone = pads.dataset(path)
+    path.unlink()
+    with pytest.raises(SourceError, match="cannot be read"):
+        engine.register("t", gone)
 
 
 @pytest.mark.parametrize("nested", [False, True])

@@ -122,7 +122,7 @@ def parquet_rows(
                 )
     distinct_names(paths[0], _top_level(schemas[paths[0]]))
     rows = f"read_parquet({listed}, utf8_validation = 'replace')"  # by default a text that is not UTF-8 stops the scan
-    for column in _converted(schemas[paths[0]]):
+    for column in dict.fromkeys(column for schema in schemas.values() for column in _converted(schema)):
         if column.lower() not in leave_out:
             _look_through(paths[0], column, rows, run=run)
     return rows

@@ -77,10 +77,12 @@ def _looked_through(dataset: Any) -> Any:
         for batch in dataset.to_batches(columns=texts) if texts else ():
             batch.validate(full=True)
     except pa.ArrowInvalid:
-        pass
+        why, advice = "has bytes that its types do not allow", "Write its texts in UTF-8."
+    except (pa.ArrowException, OSError):
+        why, advice = "cannot be read", "See that its files are whole and that this user may read them."
     else:
         return dataset
-    raise SourceError("the Arrow data set", "has bytes that its types do not allow", "Write its texts in UTF-8.")
+    raise SourceError("the Arrow data set", why, advice)
 
 
 def _microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
