@@ -27,17 +27,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.learning import Facts, Goal, Logistic, Problem
-from discreet.learning.convex import PNSGD, NoisyGradientDescent, SkipPNSGD, StopPNSGD, hidden
+from discreet.learning.convex import PNSGD, NoisyGradientDescent, OutputPerturbation, SkipPNSGD, StopPNSGD, hidden
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Reals = NDArray[np.float64]
-
-try:
-    from discreet.learning.convex import OutputPerturbation
-except ImportError:
-    OutputPerturbation = None
 
 ROOT = Path(__file__).resolve().parent
 RESULT = ROOT / "results" / "pnsgd.json"
@@ -92,10 +87,10 @@ def methods(n: int) -> dict[str, Method]:
         "noisy SGD, composition": lambda x, y, rng: noisy_sgd(x, y, rng, tasks=1),
         f"noisy SGD, {TASKS} tasks": lambda x, y, rng: noisy_sgd(x, y, rng, tasks=TASKS),
     }
-    if OutputPerturbation is not None:
-        curved = facts_of(n, alpha=max(1.0, math.sqrt(n * FEATURES) / GOAL.gaussian / RADIUS))
-        output = OutputPerturbation().plan(curved, GOAL)
-        found["output perturbation"] = lambda x, y, rng: output.run(Problem.of(curved, x, y)).weights  # noqa: ARG005
+    # the ridge at which its bias and the effect of its noise on a smooth loss are equal
+    curved = facts_of(n, alpha=(n * FEATURES / (GOAL.gaussian * RADIUS) ** 2) ** (1 / 3))
+    output = OutputPerturbation(radius=RADIUS).plan(curved, GOAL)
+    found["output perturbation"] = lambda x, y, rng: output.run(Problem.of(curved, x, y)).weights  # noqa: ARG005
     for name, plan in plans.items():
         found[name] = lambda x, y, rng, plan=plan: plan.run(Problem.of(facts, x, y)).weights  # noqa: ARG005
     tasks = StopPNSGD(batch=None, radius=RADIUS, tasks=TASKS).plan(facts, GOAL)
