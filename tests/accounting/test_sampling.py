@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from discreet.accounting import Cost
+from discreet.accounting.discretise import discretise
 from discreet.accounting.pair import Direction
+from discreet.accounting.pairs.atoms import AtomsPair
 from discreet.accounting.pairs.dots import table_through
+from discreet.accounting.pairs.triangle import fixed_size_below
 from discreet.accounting.pairs.two_sided import TwoSidedGaussianPair
 from discreet.accounting.shuffled_batches import delta_at_least, epsilon_at_least
 from discreet.errors import InvalidArgument, StorageError
@@ -560,3 +563,82 @@ def test_shuffled_batches_never_prove_more_than_a_release_on_all_data() -> None:
 
 def test_one_batch_is_the_gaussian_release_itself() -> None:
     assert delta_at_least(1.0, batches=1, epsilon=0.5) == pytest.approx(Cost.gaussian(1.0).delta(0.5), rel=1e-4)
+
+
+# ------------------------------------------------------------------------------------------------ what is attained
+
+
+@pytest.mark.parametrize(("mu", "rate"), [(1.0, 0.01), (0.5, 0.02), (1.5, 1e-3)])
+def test_the_triangle_lies_below_a_finer_partition_of_the_same_mechanism(mu: float, rate: float) -> None:
+    table = fixed_size_below(mu, rate)
+    assert table is not None
+    assert table.p_missing == table.q_missing == 0
+    edges = np.linspace(-9.5, 9.5, 1501)
+    u, v = np.array([mu / 2, mu * math.sqrt(0.75)]), np.array([-mu / 2, mu * math.sqrt(0.75)])
+
+    def cells(mean: np.ndarray) -> np.ndarray:
+        sides = [np.diff(np.concatenate([[0.0], ndtr(edges - m), [1.0]])) for m in mean]
+        return np.multiply.outer(*sides).ravel()
+
+    rest = (1 - rate) * cells(np.zeros(2))
+    p, q = rest + rate * cells(u), rest + rate * cells(v)
+    above = Cost.gaussian(1 / mu, adjacency=REPLACE).sampled(rate, scheme="without_replacement")
+    for epsilon in (0.0, 0.5 * rate, 2 * rate, 10 * rate, 0.3, 1.0):
+        truth = hockey_stick(p, q, epsilon)
+        found = table.profile(epsilon, Direction.FORWARD)[1]
+        assert found <= truth * (1 + 1e-9) + 1e-14
+        assert found >= 0.98 * truth - 1e-12 or epsilon > 0.2
+        assert truth <= above.delta(epsilon) * (1 + 1e-6) + 1e-14
+    assert math.fsum(table.mass) == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_many_steps_on_samples_of_fixed_size_reveal_more_than_poisson_samples() -> None:
+    fixed = Cost.gaussian(1.0, adjacency=REPLACE).sampled(1e-3, scheme="without_replacement")
+    low, high = (100_000 * fixed).bounds(delta=1e-6)
+    poisson = (100_000 * Cost.gaussian(1.0).sampled(1e-3)).epsilon(1e-6)
+    assert 1.1 * poisson < low < high < 1.25 * low
+
+
+@pytest.mark.parametrize("epsilon", [0.8, 2.0, 5.0])
+def test_three_answers_on_a_sample_of_fixed_size_agree_with_all_outcomes(epsilon: float) -> None:
+    rate, times = 0.2, 3
+    laws = (np.ones((3, 3)) + (math.exp(epsilon) - 1) * np.eye(3)) / (math.exp(epsilon) + 2)
+    one, other = (repeated((1 - rate) * laws[2] + rate * laws[i], times) for i in (0, 1))
+    cost = times * Cost.pure(epsilon, adjacency=REPLACE).sampled(rate, scheme="without_replacement")
+    for level in (0.0, 0.1, 0.5):
+        low, high = cost.bounds(epsilon=level)
+        assert low == pytest.approx(hockey_stick(one, other, level), rel=1e-9, abs=1e-14)
+        assert low <= high
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    p=st.lists(st.floats(0.001, 1.0), min_size=5, max_size=5),
+    q=st.lists(st.floats(0.001, 1.0), min_size=5, max_size=5),
+    step=st.floats(0.01, 1.0),
+    cut=st.tuples(st.floats(-8.0, -0.1), st.floats(0.1, 8.0)),
+    epsilon=st.floats(0.0, 3.0),
+)
+def test_outcomes_moved_to_a_lattice_bracket_the_profile(
+    p: list[float], q: list[float], step: float, cut: tuple[float, float], epsilon: float
+) -> None:
+    one, other = np.array(p) / sum(p), np.array(q) / sum(q)
+    losses, index = np.unique(np.round(np.log(one / other), 9), return_inverse=True)
+    pair = AtomsPair(losses, np.bincount(index, weights=other))
+    one, other = pair.mass * np.exp(losses), pair.mass
+    for direction in Direction:
+        first, second = (one, other) if direction is Direction.FORWARD else (other, one)
+        truth = hockey_stick(first, second, epsilon)
+        ends = []
+        for law in discretise(pair, direction, step, cut, 1.0):
+            loss = law.origin + step * np.arange(len(law.mass))
+            ends.append(float((law.mass * np.maximum(-np.expm1(epsilon - loss), 0.0)).sum()) + law.infinite)
+        assert ends[0] - 1e-8 <= truth <= ends[1] + 1e-8
+
+
+@pytest.mark.parametrize("batches", [10, 200])
+def test_brackets_of_epochs_are_narrow_also_when_composed(batches: int) -> None:
+    for times in (1, 10):
+        low, high = (times * Cost.gaussian(1.0).sampled(1 / batches, scheme="balls_in_bins")).bounds(delta=1e-6)
+        assert low < high < 1.003 * low

@@ -45,6 +45,8 @@ def discretise(
 ) -> tuple[LatticeLaw, LatticeLaw]:
     """(lower, upper) discretisation of one step."""
     origin = window[0]
+    if pair.is_finite:
+        return _listed(*_outcomes(pair, direction), step, window)
     slack = 1e-9 if len(pair.atoms()[0]) else 0.0  # an atom at the end is met up to rounding, see `_snapped`
     count = max(1, math.ceil((window[1] - origin) / step - slack))
     if not slack and origin + step * count < window[1]:
@@ -60,6 +62,49 @@ def discretise(
     lower = _lower(pair, direction, edges, step=step, log_density=None if interior else log_density, t=t)
     if len(positions):
         lower = replace(lower, shift=lower.shift + 1e-9 * step)
+    return lower, upper
+
+
+def _outcomes(pair: Pair, direction: Direction) -> tuple[Reals, Reals, Reals]:
+    """Losses of this direction, increasing, and their masses under the first and the second distribution."""
+    loss, q = pair.atoms()
+    p = q * np.exp(loss)
+    return (loss, p, q) if direction is Direction.FORWARD else (-loss[::-1], q[::-1], p[::-1])
+
+
+def _listed(loss: Reals, p: Reals, q: Reals, step: float, window: tuple[float, float]) -> tuple[LatticeLaw, LatticeLaw]:
+    """(lower, upper) from the outcomes themselves: no mass is a difference of tails, so none is in doubt.
+
+    Upper: the share (1 - e^{a-l}) / (1 - e^{a-b}) of an outcome goes to the right end of its cell [a, b]. Lower:
+    outcomes nearest to the same point are merged, and their loss moves down to a point.
+    """
+    anchor = float(loss[np.abs(loss - window[0]).argmin()])  # an outcome that the lattice meets
+    origin = anchor - step * round((anchor - window[0]) / step)
+    count = max(1, math.ceil((window[1] - origin) / step - 1e-9))
+    place = (loss - origin) / step
+    # positions are rounded, in units of the lattice by this much
+    doubt = 16 * ROUNDING * (abs(origin) + float(np.abs(loss).max()))
+    inside = np.clip(place, 0.0, count)
+    left = np.minimum(np.floor(inside + 1e-9), count - 1).astype(int)
+    share = np.clip(-np.expm1(-step * (inside - left)) / -math.expm1(-step), 0.0, 1.0)
+    kept = place <= count + 1e-9
+    mass = np.zeros(count + 1)
+    for place_in, part in ((left, p * (1 - share)), (left + 1, p * share)):
+        mass += np.bincount(place_in[kept], weights=part[kept], minlength=count + 1)
+    upper = LatticeLaw(origin, mass, float(p[~kept].sum()), doubt + 1e-9 * step)
+    near = np.rint(inside).astype(int)
+    p_cell, q_cell = (np.bincount(near, weights=side, minlength=count + 1) for side in (p, q))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre = (np.log(p_cell) - np.log(q_cell) - origin) / step
+    index = np.floor(centre + 1e-9)
+    good = np.isfinite(centre) & (index >= 0)
+    index = np.minimum(index[good], count).astype(int)  # what lies above the window is pulled down to its end
+    lower = LatticeLaw(
+        origin,
+        np.asarray(np.bincount(index, weights=p_cell[good], minlength=count + 1), dtype=float),
+        0.0,
+        doubt + len(loss) * ROUNDING + 1e-9 * step,
+    )
     return lower, upper
 
 

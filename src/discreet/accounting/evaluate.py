@@ -153,18 +153,23 @@ def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float |
         found = _reading_of(boxes, "auto", epsilon, delta)
         reason = f"each part known only as an (epsilon, delta) box; {found.reason}"
         return replace(found, lower=0.0, method="optimal", reason=reason, is_tight=False)
-    uppers, lowers = _pairs(parts, lambda leaf: leaf.pair()), _pairs(parts, lambda leaf: leaf.witness())
+    uppers = _pairs(parts, lambda leaf, _: leaf.pair())
+    lowers = _pairs(parts, lambda leaf, times: leaf.witness_of(times))
     if uppers is None:
         if method != "auto":
             raise InvalidArgument("method", method, "a part is known only by a Rényi curve; use 'auto' or 'renyi'")
         upper = _guarantee_only(parts, "renyi", epsilon, delta)
-        lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
+        lower = _numeric(lowers, "auto", epsilon, delta, precise=False).lower if lowers else 0.0
         _check_order(lower, upper.upper)
         return Reading(min(lower, upper.upper), upper.upper, upper.method, upper.reason, is_tight=False)
-    reading = _numeric(uppers, method, epsilon, delta)
-    is_sharp = reading.lower > 0 and (reading.method == "exact" or reading.width < 1e-4)
-    if not all(leaf.is_tight() for leaf, _ in parts):
-        lower = _numeric(lowers, "auto", epsilon, delta).lower if lowers else 0.0
+    is_tight = all(leaf.is_tight() for leaf, _ in parts)
+    reading = _numeric(uppers, method, epsilon, delta, precise=is_tight)
+    is_sharp = reading.lower > 0 and (reading.method == "exact" or reading.width < 1e-3)
+    if not is_tight:
+        lower = 0.0
+        if lowers:  # one order is enough for a lower bound: the one that costs more
+            towards = reading.direction if not all(pair.symmetric for pair, _ in uppers) else ""
+            lower = _numeric(lowers, "auto", epsilon, delta, precise=False, towards=towards).lower
         _check_order(lower, reading.upper)
         reading = replace(reading, lower=min(lower, reading.upper), is_tight=False)
     if method == "auto" and (reading.upper > 2 * reading.lower or not reading.is_tight):
@@ -193,12 +198,12 @@ def _check_order(lower: float, upper: float) -> None:
         )
 
 
-def _pairs(parts: Parts, which: Callable[[Leaf], Pair | None]) -> Pairs | None:
+def _pairs(parts: Parts, which: Callable[[Leaf, int], Pair | None]) -> Pairs | None:
     """The pairs of all parts, all Gaussian ones merged into one; None if some part has none."""
     found: Pairs = []
     squares: list[float] = []
     for leaf, count in parts:
-        pair = which(leaf)
+        pair = which(leaf, count)
         if pair is None:
             return None
         if isinstance(pair, TabledPair) and (len(parts) > 1 or count > 1):
@@ -212,18 +217,26 @@ def _pairs(parts: Parts, which: Callable[[Leaf], Pair | None]) -> Pairs | None:
     return found
 
 
-def _numeric(pairs: Pairs, method: str, epsilon: float | None, delta: float | None) -> Reading:
-    """The bracket over all directions in which some part can leak."""
+def _numeric(
+    pairs: Pairs,
+    method: str,
+    epsilon: float | None,
+    delta: float | None,
+    *,
+    precise: bool = True,
+    towards: str = "",
+) -> Reading:
+    """The bracket over all directions in which some part can leak, or for one of them."""
     if all(isinstance(pair, GaussianPair) for pair, _ in pairs) and method in ("auto", "gaussian_dp", "exact"):
         return _gaussian(pairs[0][0], epsilon, delta)
     if method == "gaussian_dp":
         raise InvalidArgument("method", method, "this composition has parts that are not Gaussian; use 'auto'")
     directions = [Direction.FORWARD]
     if not all(pair.symmetric for pair, _ in pairs):
-        directions.append(Direction.BACKWARD)
-    readings = [_direction(pairs, directions[0], method, epsilon, delta)]
+        directions = [Direction(towards)] if towards else [*directions, Direction.BACKWARD]
+    readings = [_direction(pairs, directions[0], method, epsilon, delta, precise=precise)]
     if len(directions) > 1 and not (method == "auto" and _is_beaten(pairs, readings[0], epsilon, delta)):
-        readings.append(_direction(pairs, directions[1], method, epsilon, delta))
+        readings.append(_direction(pairs, directions[1], method, epsilon, delta, precise=precise))
     best = max(readings, key=lambda reading: reading.upper)
     return Reading(max(reading.lower for reading in readings), best.upper, best.method, best.reason, best.direction)
 
@@ -271,7 +284,9 @@ def _gaussian(pair: Pair, epsilon: float | None, delta: float | None) -> Reading
     )
 
 
-def _direction(pairs: Pairs, direction: Direction, method: str, epsilon: float | None, delta: float | None) -> Reading:
+def _direction(
+    pairs: Pairs, direction: Direction, method: str, epsilon: float | None, delta: float | None, *, precise: bool
+) -> Reading:
     """The bracket in one direction: infinite losses first, then the finite ones."""
     lost_low, lost_high = total_infinite(pairs, direction)
     name = direction.value
@@ -294,7 +309,7 @@ def _direction(pairs: Pairs, direction: Direction, method: str, epsilon: float |
             known = all(pair.has_transform for pair, _ in pairs)  # others may be bounded without our knowing
             lowest = max(0.0, top * (1 - 1e-13) - blur) if room_high <= 0 and known else 0.0
             return Reading(lowest, top * (1 + 1e-13) + blur, "exact", "the largest possible loss", name)
-        source = source_for(pairs, direction, method, delta=0.5 * (room_low + room_high))
+        source = source_for(pairs, direction, method, delta=0.5 * (room_low + room_high), precise=precise)
         low, high = source.epsilon_bounds(room_low, room_high)
         if blur and not (high == 0.0 and source.bounds(0.0)[1] + blur <= room_low):
             low, high = max(0.0, low - blur), high + blur
@@ -303,7 +318,7 @@ def _direction(pairs: Pairs, direction: Direction, method: str, epsilon: float |
     if epsilon >= _largest_loss(pairs, direction) * (1 + 1e-13) + blur:
         return Reading(lost_low, lost_high, "exact", "no finite loss exceeds this epsilon", name)
     asked, epsilon = epsilon, min(epsilon, _LARGEST)
-    source = source_for(pairs, direction, method, epsilon=epsilon)
+    source = source_for(pairs, direction, method, epsilon=epsilon, precise=precise)
     low, high = source.bounds(epsilon)
     if blur:
         low, high = (

@@ -144,6 +144,9 @@ class Pair(ABC):
     most_points: int = 1 << 20
     """How many grid points a single step may take."""
 
+    is_finite: bool = False
+    """True when `atoms` are all there is."""
+
     has_transform: bool = True
     """False when `log_power_mean` is not certified off the real axis."""
 

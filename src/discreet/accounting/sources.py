@@ -32,6 +32,8 @@ _FEW = 64
 """Up to so many releases the spline comes before the contour, which is faster where it has a certificate."""
 _GOOD = 1e-8
 """A bracket this narrow needs no second opinion."""
+_FAIR = 1e-3
+"""A bracket this narrow is enough where upper and lower end speak of different mechanisms."""
 
 
 class _Attempt(Protocol):
@@ -89,9 +91,19 @@ class Source:
 
 
 def source_for(
-    pairs: Pairs, direction: Direction, method: str, *, epsilon: float | None = None, delta: float | None = None
+    pairs: Pairs,
+    direction: Direction,
+    method: str,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    precise: bool = True,
 ) -> Source:
-    """The first accountant in order of preference that has a good certificate, or the best of them together."""
+    """The first accountant in order of preference that has a good certificate, or the best of them together.
+
+    Unless it must be `precise`, finite laws go to a coarse grid: its upper end is good to seven digits, its lower one
+    to three, and neither is better known.
+    """
     if method in ("auto", "exact") and len(pairs) == 1 and pairs[0][1] == 1:
         return Source((SingleLoss(pairs[0][0], direction),), "exact", "one mechanism used once, closed form", 0.0)
     if method == "exact":
@@ -102,6 +114,10 @@ def source_for(
         except (Unreachable, OverflowError) as error:
             advice = "Use method='auto'." if method == "grid" else "Use method='auto' or method='grid'."
             raise CertificateError(f"the {method} accountant", limit=str(error), advice=advice) from None
+    if not precise and method == "auto" and _is_table(pairs):
+        coarse = _quietly(_coarse, pairs, direction, epsilon, delta)
+        if coarse is not None and coarse.width <= _FAIR:
+            return coarse
     best, obstacle = None, ""
     for attempt in _ATTEMPTS:
         try:
@@ -162,7 +178,7 @@ def _quietly(
     """The attempt, whose failure need not be told: it is one among several."""
     try:
         return attempt(pairs, direction, epsilon, delta)
-    except Unreachable:
+    except (Unreachable, OverflowError):
         return None
 
 
@@ -268,12 +284,24 @@ def _blurred(pairs: Pairs, direction: Direction, epsilon: float | None, delta: f
     return best
 
 
-def _grid(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source:
+def _is_table(pairs: Pairs) -> bool:
+    """Whether all laws are finite and one of them is long: few outcomes are quicker to list."""
+    return all(pair.is_finite for pair, _ in pairs) and any(len(pair.atoms()[0]) > _FEW for pair, _ in pairs)
+
+
+def _coarse(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source:
+    # the lower end is off by half a step for each release
+    return _grid(pairs, direction, epsilon, delta, width=2e-8 / sum(count for _, count in pairs))
+
+
+def _grid(
+    pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None, *, width: float = 1e-9
+) -> Source:
     if delta is not None:
-        grid = grid_for_delta(pairs, direction, delta)
+        grid = grid_for_delta(pairs, direction, delta, width)
     else:
         assert epsilon is not None
-        grid = grid_for_epsilon(pairs, direction, epsilon)
+        grid = grid_for_epsilon(pairs, direction, epsilon, width)
     reason = f"tilted FFT over {len(grid.upper.above)} points, step {grid.upper.step:.3g}"
     return Source.of(grid, "grid", reason, epsilon, delta)
 

@@ -81,6 +81,10 @@ class Leaf(ABC):
         """A pair that this leaf certainly allows: lower bounds are computed from it. The dominating pair if tight."""
         return self.pair()
 
+    def witness_of(self, times: int) -> Pair | None:
+        """The witness to be composed so many times; another one may reveal more than `witness` then."""
+        return self.witness()
+
     def is_tight(self) -> bool:
         """Whether the dominating pair is itself allowed, so that lower and upper bounds meet."""
         return type(self).witness is Leaf.witness

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from discreet.accounting.leaves.guarantees import Pure
 from discreet.accounting.leaves.leaf import Leaf, check_fields, leaf_from_fields
 from discreet.accounting.leaves.noise import Gaussian
 from discreet.accounting.leaves.of_sample import OfSample
@@ -19,6 +20,7 @@ from discreet.accounting.pairs.corners import corners_of
 from discreet.accounting.pairs.dots import table_through
 from discreet.accounting.pairs.gaussian import GaussianPair
 from discreet.accounting.pairs.mirrored import profile_of, without_replacement
+from discreet.accounting.pairs.triangle import fixed_size_below, three_outcomes
 from discreet.accounting.pairs.two_sided import TwoSidedGaussianPair
 from discreet.accounting.profile_moments import moments_of
 from discreet.accounting.sampled_moments import (
@@ -56,9 +58,12 @@ class WithoutReplacement(OfSample):
         return False
 
     def witness(self) -> Pair | None:
-        """A mechanism for which the replaced record matters and its absence looks like its replacement."""
-        base = self.base.witness()
-        return None if base is None else base.sampled(self.rate)
+        """A mechanism for which the replaced record matters and its absence looks like its replacement, or one with
+        three records that are all equally far apart."""
+        return _fixed_size_witness(self.base, self.rate, many=False)
+
+    def witness_of(self, times: int) -> Pair | None:
+        return _fixed_size_witness(self.base, self.rate, many=times >= _MANY)
 
     def rdp(self, order: float) -> float:
         """That of the pair, or by expansion; never above the base's, as a divergence of mixtures is quasi-convex."""
@@ -72,6 +77,24 @@ class WithoutReplacement(OfSample):
 
     def gdp(self) -> float:
         return min(self.base.gdp(), super().gdp())
+
+
+_MANY = 1000
+
+
+@lru_cache(maxsize=64)
+def _fixed_size_witness(base: Leaf, rate: float, *, many: bool) -> Pair | None:
+    if isinstance(base, Pure) and math.log(2.0) < base.epsilon < 600:
+        return three_outcomes(base.epsilon, rate)
+    pair = base.witness()
+    if pair is None:
+        return None
+    # many steps at a small rate reveal by their variance, which the triangle has more of; few by their largest losses
+    if many and isinstance(pair, GaussianPair) and pair.mu < 5 and rate * math.exp(pair.mu**2) < 0.03:
+        apart = fixed_size_below(pair.mu, rate)
+        if apart is not None:
+            return apart
+    return pair.sampled(rate)
 
 
 @lru_cache(maxsize=64)
@@ -144,10 +167,12 @@ class Replaced(OfSample):
         return _best_rdp(self, order, self.base, self.twice)
 
     def witness(self) -> Pair | None:
-        """The Gaussian pair is attained. Otherwise the new record may be one that changes nothing."""
+        """Gaussian noise, if allowed, attains its pair. Otherwise the new record may be one that changes nothing."""
         if self.is_tight():
             return self.pair()
         base = self.base.witness()
+        if isinstance(base, GaussianPair):
+            return TwoSidedGaussianPair(1 / base.mu, self.rate)
         return None if base is None else base.sampled(self.rate)
 
     def pure_epsilon(self) -> float:

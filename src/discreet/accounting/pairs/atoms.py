@@ -38,6 +38,7 @@ class AtomsPair(Pair):
     position_error: float = 16 * ROUNDING
     """Relative error of the losses; 0 where they are given numbers."""
     tail_error: float = 256 * ROUNDING
+    is_finite = True
     _above: tuple[Reals, Reals, Reals, Reals] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -39,6 +39,7 @@ _TABLE_CELLS = 384
 _TABLE_POINTS = 1024
 _GROUPS = 160
 _WITNESS_CELLS = 24
+_SINGLE = 8
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,8 @@ def _three_answers(epsilon0: float, n: int) -> tuple[Reals, Reals]:
     a, chance, other = 1 / (grown + 2), 2 / (grown + 2), grown / (grown + 2)
     mean, deviation = n * chance, math.sqrt(n * chance * other)
     ends = np.round(mean + deviation * np.linspace(-6.0, 6.0, _WITNESS_CELLS))
-    ends = np.unique(np.concatenate([[0.0], np.clip(ends, 0, n), [float(n)]]))  # the last value in each cell
+    # the last value in each cell; where the reports that hide the person are few, each number of them counts
+    ends = np.unique(np.concatenate([np.arange(min(_SINGLE, n) + 1.0), np.clip(ends, 0, n), [float(n)]]))
     cuts = np.concatenate([[0.0], ends + 1])
     cell = _counts(n, chance, other, cuts)
     if n > 1:  # the sum of k P(C = k) is n 2a P(Bin(n-1, 2a) = k - 1)
