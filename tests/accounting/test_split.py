@@ -12,7 +12,7 @@ from flint import acb, arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.pair import log_power_mean_of
+from discreet.accounting.nodes import log_power_mean_of
 from discreet.accounting.pairs.split import SplitStep
 
 STEPS = [

@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from discreet.accounting.budget import Budget
     from discreet.accounting.calibration import calibrate
     from discreet.accounting.cost import ADJACENCIES, Cost
-    from discreet.accounting.evaluate import METHODS, Reading
+    from discreet.accounting.evaluate import METHODS
     from discreet.accounting.filters import Filter
     from discreet.accounting.odometer import Odometer
+    from discreet.accounting.reading import Reading
 
 __all__ = ["ADJACENCIES", "METHODS", "Budget", "Cost", "Filter", "Odometer", "Reading", "calibrate"]
 
@@ -22,8 +23,9 @@ __getattr__, __dir__ = deferred(
         "budget": ("Budget",),
         "calibration": ("calibrate",),
         "cost": ("ADJACENCIES", "Cost"),
-        "evaluate": ("METHODS", "Reading"),
+        "evaluate": ("METHODS",),
         "filters": ("Filter",),
         "odometer": ("Odometer",),
+        "reading": ("Reading",),
     },
 )

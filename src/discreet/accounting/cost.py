@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import leaves, storing
+from discreet.accounting.parts import canonical, merged
 from discreet.accounting.saddle import Unreachable
 from discreet.arguments import count, nonnegative, one_of, probability, real
 from discreet.divergence.drawing import Drawable
@@ -18,9 +19,9 @@ from discreet.errors import AdjacencyMismatch, InvalidArgument, WideBracket
 
 if TYPE_CHECKING:
     from discreet.accounting.curves import Loss, Profile
-    from discreet.accounting.evaluate import Reading
     from discreet.accounting.explanation import Explanation
     from discreet.accounting.leaves.leaf import Leaf
+    from discreet.accounting.reading import Reading
     from discreet.accounting.summary import Summary
     from discreet.divergence.tradeoff import TradeOff
 
@@ -57,7 +58,7 @@ class Cost(Drawable):
             if not isinstance(leaf, leaves.Leaf):
                 raise InvalidArgument("parts", leaf, "make costs with Cost.gaussian(...) and the like")
             total[leaf] += count("count", times)
-        ordered = sorted(((leaf, times) for leaf, times in total.items() if times), key=_canonical)
+        ordered = sorted(((leaf, times) for leaf, times in total.items() if times), key=canonical)
         object.__setattr__(self, "parts", tuple(ordered))
 
     # ------------------------------------------------------------------ making
@@ -175,39 +176,20 @@ class Cost(Drawable):
         return self._merged(other)
 
     def _merged(self, other: Cost) -> Cost:
-        """Both lists of parts are in their canonical order and valid already: one pass joins them.
-
-        A sum of many different costs would otherwise order all of them again with every addition.
-        """
-        mine, theirs = self._names, other._names
-        parts: list[tuple[Leaf, int]] = []
-        names: list[tuple[str, str]] = []
-        i = j = 0
-        while i < len(mine) or j < len(theirs):
-            if j == len(theirs) or (i < len(mine) and mine[i] < theirs[j]):
-                parts.append(self.parts[i])
-                names.append(mine[i])
-                i += 1
-            elif i == len(mine) or theirs[j] < mine[i]:
-                parts.append(other.parts[j])
-                names.append(theirs[j])
-                j += 1
-            elif self.parts[i][0] == other.parts[j][0]:
-                parts.append((self.parts[i][0], self.parts[i][1] + other.parts[j][1]))
-                names.append(mine[i])
-                i, j = i + 1, j + 1
-            else:  # two leaves that look alike but are not: order all of them anew
-                return Cost(self.parts + other.parts, self.adjacency)
+        """Both lists of parts are in their canonical order and valid already: one pass joins them."""
+        joined = merged((self.parts, self._names), (other.parts, other._names))
+        if joined is None:
+            return Cost(self.parts + other.parts, self.adjacency)
         made = object.__new__(Cost)
-        object.__setattr__(made, "parts", tuple(parts))
+        object.__setattr__(made, "parts", joined[0])
         object.__setattr__(made, "adjacency", self.adjacency)
-        made.__dict__["_names"] = tuple(names)
+        made.__dict__["_names"] = joined[1]
         return made
 
     @cached_property
     def _names(self) -> tuple[tuple[str, str], ...]:
         """What the parts are ordered by."""
-        return tuple(_canonical(part) for part in self.parts)
+        return tuple(canonical(part) for part in self.parts)
 
     __radd__ = __add__
 
@@ -266,34 +248,9 @@ class Cost(Drawable):
         which `WideBracket` says. Of the records in which neighbours differ some may be added and others removed; the
         pair of a group that joins as a whole is not proved to cover that for sampled noise, so it is not used.
         """
-        from discreet.accounting.leaves.own import leaf_from_lower_curve
+        from discreet.accounting.grouping import group
 
-        size = count("size", size, least=1)
-        if size == 1 or not self.parts:
-            return self
-        for leaf, _ in self.parts:
-            if leaf.is_of_position():
-                raise InvalidArgument(
-                    "size",
-                    size,
-                    f"{leaf.describe()} holds for the person at one place, and a group has people at others. Describe "
-                    "with last_iterate.process(touches=...) all steps that use a record of the group",
-                )
-        try:
-            if all(type(leaf).grouped is not leaves.Leaf.grouped for leaf, _ in self.parts):
-                return Cost(tuple((leaf.grouped(size), times) for leaf, times in self.parts), self.adjacency)
-            # without a law of its own for groups, concatenating the curve of the whole is tighter than part by part
-            leaf = leaf_from_lower_curve(self.tradeoff().grouped(size))
-        except InvalidArgument as error:
-            raise InvalidArgument("size", size, f"the group is too large for this cost ({error})") from error
-        warnings.warn(
-            f"a group of {size} has no law of its own for {self!r}: its trade-off curve is concatenated with itself. "
-            f"Upper bounds are valid and may be far from the truth; lower bounds are 0. If the group always joins or "
-            f"leaves as one unit, make it the unit of privacy: bound what the unit contributes and account for that.",
-            WideBracket,
-            stacklevel=2,
-        )
-        return Cost(((leaf, 1),), self.adjacency)
+        return group(self, size)
 
     def with_adjacency(self, adjacency: str) -> Cost:
         """The same numbers under another neighbouring relation; only sound if you know that they hold there."""
@@ -326,7 +283,8 @@ class Cost(Drawable):
         return self._epsilon(delta, method) if delta is not None else self._delta(epsilon, method)
 
     def _epsilon(self, delta: object, method: str) -> Reading:
-        from discreet.accounting.evaluate import Reading, epsilon_reading
+        from discreet.accounting.evaluate import epsilon_reading
+        from discreet.accounting.reading import Reading
 
         value = probability("delta", delta)
         if value == 1:
@@ -357,7 +315,7 @@ class Cost(Drawable):
 
     def rdp(self, order: float) -> float:
         """Certified upper bound of the Rényi divergence of this order (> 1)."""
-        from discreet.accounting.evaluate import renyi_total
+        from discreet.accounting.by_guarantee import renyi_total
 
         order = real("order", order, advice="pass a finite order > 1; at infinity it is pure_epsilon()")
         if order <= 1:
@@ -464,11 +422,6 @@ def _checked(what: str, reading: Reading, *, widest: float) -> Reading:
             stacklevel=4,
         )
     return reading
-
-
-def _canonical(part: tuple[Leaf, int]) -> tuple[str, str]:
-    leaf, _ = part
-    return leaf.kind, repr(leaf)
 
 
 def _is_zero(name: str, value: object) -> bool:

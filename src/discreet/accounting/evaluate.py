@@ -16,24 +16,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from discreet.accounting import classic, gaussian_dp, renyi
+from discreet.accounting import gaussian_dp
 from discreet.accounting.alternatives import alternatives, stands_alone
+from discreet.accounting.by_guarantee import box_of, guarantee_only
 from discreet.accounting.contour import quick_upper
 from discreet.accounting.leaves.guarantees import Approximate
 from discreet.accounting.leaves.leaf import Leaf
 from discreet.accounting.pair import Direction, Pair, total_infinite
 from discreet.accounting.pairs.gaussian import GaussianPair
 from discreet.accounting.pairs.tabled import TabledPair
+from discreet.accounting.reading import Reading
 from discreet.accounting.saddle import Unreachable, chernoff, line_tilt
 from discreet.accounting.sources import Pairs, source_for
 from discreet.arguments import one_of
 from discreet.errors import CertificateError, InvalidArgument
 
-__all__ = ["METHODS", "Reading", "delta_reading", "epsilon_reading", "renyi_total", "settled"]
+__all__ = ["METHODS", "delta_reading", "epsilon_reading", "settled"]
 
 METHODS = (
     "auto",
@@ -54,26 +56,6 @@ _LARGEST = 1e6
 """Beyond this epsilon delta is bounded by its value here."""
 
 Parts = Sequence[tuple[Leaf, int]]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A certified bracket and where it comes from."""
-
-    lower: float
-    upper: float
-    method: str
-    reason: str
-    direction: str = ""
-    is_tight: bool = True
-    """Both ends approach the same number: False where lower and upper speak of different mechanisms."""
-
-    @property
-    def width(self) -> float:
-        """Relative width of the bracket."""
-        if self.upper == self.lower:
-            return 0.0
-        return (self.upper - self.lower) / self.upper if self.upper < math.inf else math.inf
 
 
 def delta_reading(parts: Parts, epsilon: float, method: str = "auto") -> Reading:
@@ -147,9 +129,9 @@ def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float |
     if not parts:
         return Reading(0.0, 0.0, "exact", "nothing was released")
     if method in ("renyi", "concentrated", "classic", "advanced"):
-        return _guarantee_only(parts, method, epsilon, delta)
+        return guarantee_only(parts, method, epsilon, delta)
     if method == "optimal":
-        boxes = [(Approximate(*_box(leaf, method)), count) for leaf, count in parts]
+        boxes = [(Approximate(*box_of(leaf, method)), count) for leaf, count in parts]
         found = _reading_of(boxes, "auto", epsilon, delta)
         reason = f"each part known only as an (epsilon, delta) box; {found.reason}"
         return replace(found, lower=0.0, method="optimal", reason=reason, is_tight=False)
@@ -158,7 +140,7 @@ def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float |
     if uppers is None:
         if method != "auto":
             raise InvalidArgument("method", method, "a part is known only by a Rényi curve; use 'auto' or 'renyi'")
-        upper = _guarantee_only(parts, "renyi", epsilon, delta)
+        upper = guarantee_only(parts, "renyi", epsilon, delta)
         lower = _numeric(lowers, "auto", epsilon, delta, precise=False).lower if lowers else 0.0
         _check_order(lower, upper.upper)
         return Reading(min(lower, upper.upper), upper.upper, upper.method, upper.reason, is_tight=False)
@@ -177,7 +159,7 @@ def _reading_of(parts: Parts, method: str, epsilon: float | None, delta: float |
         for other in ("renyi", "concentrated"):
             if other == "renyi" and not own and (is_sharp or (reading.method == "exact" and reading.upper == 0)):
                 continue  # the divergences of the very pair that was read
-            found = _guarantee_only(parts, other, epsilon, delta)
+            found = guarantee_only(parts, other, epsilon, delta)
             _check_order(reading.lower, found.upper)
             if found.upper < reading.upper:
                 reading = replace(found, lower=min(reading.lower, found.upper), is_tight=reading.is_tight)
@@ -340,79 +322,3 @@ def _largest_loss(pairs: Pairs, direction: Direction) -> float:
         low, high = pair.span
         total += count * (high if direction is Direction.FORWARD else -low)
     return max(total, 0.0)
-
-
-def renyi_total(parts: Parts, order: float) -> float:
-    """Upper bound of the Rényi divergence of the composition at this order: the worse of the two directions."""
-    common, by_direction = 0.0, {Direction.FORWARD: 0.0, Direction.BACKWARD: 0.0}
-    from discreet.accounting.leaves.leaf import rdp_of
-
-    for leaf, count in parts:
-        pair = leaf.pair()
-        if pair is None or type(leaf).rdp is not Leaf.rdp:
-            common += count * leaf.rdp(order)
-            continue
-        for direction in by_direction:
-            if pair.symmetric and direction is Direction.BACKWARD:
-                by_direction[direction] += count * rdp_of(pair, order, Direction.FORWARD)
-            else:
-                by_direction[direction] += count * rdp_of(pair, order, direction)
-    return (common + max(by_direction.values())) * (1 + 1e-15)
-
-
-def _guarantee_only(parts: Parts, method: str, epsilon: float | None, delta: float | None) -> Reading:
-    """Upper bounds from a guarantee of the whole: Rényi, zCDP, or boxes."""
-    if method in ("renyi", "concentrated"):
-        if method == "concentrated":
-            rho = math.fsum(count * leaf.zcdp() for leaf, count in parts)
-
-            def curve(order: float) -> float:
-                return order * rho
-        else:
-
-            def curve(order: float) -> float:
-                try:
-                    return renyi_total(parts, order)
-                except (OverflowError, Unreachable):
-                    return math.inf  # too far out to be computed; leaving an order out is on the safe side
-
-        reason = "Rényi divergences add up; converted at the best real order"
-        if epsilon is not None:
-            return Reading(0.0, renyi.delta(curve, epsilon), method, reason, is_tight=False)
-        assert delta is not None
-        if delta == 0:
-            top = math.fsum(count * leaf.pure_epsilon() for leaf, count in parts)
-            return Reading(0.0, top, method, "the sum of the largest losses", is_tight=False)
-        return Reading(0.0, renyi.epsilon(curve, delta), method, reason, is_tight=False)
-    boxes = [_box(leaf, method) for leaf, _ in parts]
-    counts = [count for _, count in parts]
-    epsilons, deltas = [box[0] for box in boxes], [box[1] for box in boxes]
-    if method == "classic":
-        total_epsilon, total_delta = classic.basic(epsilons, deltas, counts=counts)
-        reason = "the sum of the parts' epsilons and deltas"
-        if epsilon is not None:
-            return Reading(0.0, total_delta if epsilon >= total_epsilon else 1.0, method, reason, is_tight=False)
-        assert delta is not None
-        return Reading(0.0, total_epsilon if delta >= total_delta else math.inf, method, reason, is_tight=False)
-    reason = "advanced composition, heterogeneous closed form"
-    if epsilon is not None:
-        return Reading(
-            0.0, classic.delta(epsilons, deltas, counts=counts, epsilon=epsilon), method, reason, is_tight=False
-        )
-    assert delta is not None
-    return Reading(0.0, classic.epsilon(epsilons, deltas, counts=counts, delta=delta), method, reason, is_tight=False)
-
-
-def _box(leaf: Leaf, method: str) -> tuple[float, float]:
-    """The (epsilon, delta) by which classic composition knows a leaf."""
-    if isinstance(leaf, Approximate):
-        return leaf.epsilon, leaf.delta
-    epsilon = leaf.pure_epsilon()
-    if not np.isfinite(epsilon):
-        raise InvalidArgument(
-            "method",
-            method,
-            f"it composes parts that are pure or (epsilon, delta)-DP, and {leaf.describe()} is neither; use 'auto', or "
-            "state that part as Cost.approximate(epsilon, delta)",
-        )
-    return epsilon, 0.0

@@ -17,7 +17,7 @@ from discreet.errors import CertificateError, WideBracket
 
 if TYPE_CHECKING:
     from discreet.accounting.cost import Cost
-    from discreet.accounting.evaluate import Reading
+    from discreet.accounting.reading import Reading
 
 __all__ = ["Explanation", "explain", "neighbours_of"]
 

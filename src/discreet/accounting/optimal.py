@@ -13,7 +13,7 @@ from discreet.accounting.leaves.guarantees import Approximate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from discreet.accounting.evaluate import Reading
+    from discreet.accounting.reading import Reading
 
 __all__ = ["delta", "epsilon"]
 

@@ -21,16 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.accounting.contour import Line, line_for_epsilon
-from discreet.accounting.pair import (
-    ROUNDING,
-    Direction,
-    Nodes,
-    Pair,
-    log_near_one,
-    log_power_line_of,
-    log_power_mean_of,
-    unit_interval,
-)
+from discreet.accounting.nodes import Nodes, log_near_one, log_power_line_of, log_power_mean_of
+from discreet.accounting.pair import ROUNDING, Direction, Pair, unit_interval
 from discreet.accounting.pairs.split import SmallPair
 from discreet.accounting.partition import (
     Parts,

@@ -23,11 +23,14 @@ from discreet.errors import CertificateError, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Pairs", "Source", "source_for"]
+__all__ = ["Pairs", "Source", "shared_source", "source_for"]
 
 Pairs = list[tuple[Pair, int]]
 
 _MOST_OUTCOMES = 1_000_000
+_FEW_OUTCOMES = 100_000
+_SHARED_WIDTH = 1e-7
+"""Limits of what is made once and read at many epsilons."""
 _FEW = 64
 """Up to so many releases the spline comes before the contour, which is faster where it has a certificate."""
 _GOOD = 1e-8
@@ -142,6 +145,38 @@ def source_for(
     if obstacle:
         grid = replace(grid, reason=f"{grid.reason} (no contour: {obstacle})")
     return grid if best is None else grid.meet(best)
+
+
+def shared_source(
+    pairs: Pairs,
+    direction: Direction,
+    epsilon: float,
+    *,
+    narrow: float,
+    grid_at: float,
+    listed: Callable[[], EnumeratedLoss],
+) -> _Reader:
+    """The first accountant of `_ATTEMPTS` and the grid whose bounds hold well at many epsilons around this one.
+
+    That is the contour, if its bracket is at most `narrow` wide; all outcomes; or a grid made at `grid_at`.
+    """
+    try:
+        line = line_for_epsilon(pairs, direction, epsilon)
+        low, high = line.bounds(epsilon)
+        if high - low <= narrow * high:
+            return line
+    except (Unreachable, OverflowError):
+        pass
+    if EnumeratedLoss.size(pairs) <= _FEW_OUTCOMES:
+        return listed()
+    try:
+        return grid_for_epsilon(pairs, direction, grid_at, _SHARED_WIDTH)
+    except (Unreachable, OverflowError) as error:
+        raise CertificateError(
+            "the privacy profile of this composition",
+            limit=str(error),
+            advice="Split it into parts, or give a Rényi curve of the part that has the widest losses.",
+        ) from None
 
 
 def _top(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source | None:

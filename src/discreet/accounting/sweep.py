@@ -13,13 +13,10 @@ from collections import OrderedDict
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from discreet.accounting.contour import line_for_epsilon
 from discreet.accounting.discretise import loss_span
 from discreet.accounting.exact import EnumeratedLoss, SingleLoss
-from discreet.accounting.grid import grid_for_epsilon
 from discreet.accounting.pair import Direction, Pair, total_infinite
-from discreet.accounting.saddle import Unreachable
-from discreet.errors import CertificateError
+from discreet.accounting.sources import shared_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,8 +31,6 @@ _WIDEST = 1e-2
 
 _LEVELS = tuple(2.0**k for k in range(7, -2, -1))
 
-_GRID_WIDTH = 1e-7
-_MOST_OUTCOMES = 100_000
 _KEPT = 16
 
 
@@ -121,26 +116,11 @@ class Sweep:
     def _made(self, epsilon: float) -> _Source:
         if self.is_single:
             return SingleLoss(self.pairs[0][0], self.direction)
-        try:
-            line = line_for_epsilon(self.pairs, self.direction, epsilon)
-        except (Unreachable, OverflowError):
-            pass
-        else:
-            low, high = line.bounds(epsilon)
-            if high - low <= NARROW * high:
-                return line
-        if EnumeratedLoss.size(self.pairs) <= _MOST_OUTCOMES:
-            return self._listed
-        try:
-            # next to 0 a grid must be much finer for the same relative width, and its neighbour serves as well
-            at = max(epsilon, min(0.5 * self.deviation, 0.5 * self.largest))
-            return grid_for_epsilon(self.pairs, self.direction, at, _GRID_WIDTH)
-        except (Unreachable, OverflowError) as error:
-            raise CertificateError(
-                "the privacy profile of this composition",
-                limit=str(error),
-                advice="Split it into parts, or give a Rényi curve of the part that has the widest losses.",
-            ) from None
+        # next to 0 a grid must be much finer for the same relative width, and its neighbour serves as well
+        at = max(epsilon, min(0.5 * self.deviation, 0.5 * self.largest))
+        return shared_source(
+            self.pairs, self.direction, epsilon, narrow=NARROW, grid_at=at, listed=lambda: self._listed
+        )
 
 
 def sweeps(pairs: Sequence[tuple[Pair, int]]) -> list[Sweep]:

@@ -12,7 +12,7 @@ from discreet.errors import WideBracket
 
 if TYPE_CHECKING:
     from discreet.accounting import Cost
-    from discreet.accounting.evaluate import Reading
+    from discreet.accounting.reading import Reading
 
 __all__ = ["Result", "bracket", "described", "read", "width"]
 

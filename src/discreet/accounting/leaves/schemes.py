@@ -172,7 +172,7 @@ class Replaced(OfSample):
             return self.pair()
         base = self.base.witness()
         if isinstance(base, GaussianPair):
-            return TwoSidedGaussianPair(1 / base.mu, self.rate)
+            return TwoSidedGaussianPair(1 / base.mu * (1 + 2.0**-51), self.rate)  # no less noise than allowed
         return None if base is None else base.sampled(self.rate)
 
     def pure_epsilon(self) -> float:

@@ -50,7 +50,7 @@ class Together(Leaf):
         return max(found, key=lambda pair: pair.cumulants(1.0)[2])
 
     def rdp(self, order: float) -> float:
-        from discreet.accounting.evaluate import renyi_total
+        from discreet.accounting.by_guarantee import renyi_total
 
         return renyi_total(self.parts, order)
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.pair import ROUNDING, Direction, Lattice, Nodes, Pair, Tails
+from discreet.accounting.nodes import Nodes
+from discreet.accounting.pair import ROUNDING, Direction, Lattice, Pair, Tails
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Reals

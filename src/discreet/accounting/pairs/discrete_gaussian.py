@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.pair import ROUNDING, Lattice, Nodes, Pair, Tails
+from discreet.accounting.nodes import Nodes
+from discreet.accounting.pair import ROUNDING, Lattice, Pair, Tails
 from discreet.accounting.pairs.atoms import AtomsPair
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
-from discreet.accounting.pair import ROUNDING, Direction, Nodes, Pair, Tails
+from discreet.accounting.nodes import Nodes
+from discreet.accounting.pair import ROUNDING, Direction, Pair, Tails
 from discreet.accounting.profile import sampled_profile
 from discreet.divergence.gaussian import hockey_stick_gaussian
 

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
-from discreet.accounting.pair import ROUNDING, Direction, Nodes, Pair, Tails, guarded, log_near_one
+from discreet.accounting.nodes import Nodes, guarded, log_near_one
+from discreet.accounting.pair import ROUNDING, Direction, Pair, Tails
 from discreet.divergence.gaussian import hockey_stick_gaussian
 
 if TYPE_CHECKING:

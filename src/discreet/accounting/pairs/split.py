@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from discreet.accounting.pair import ROUNDING, Nodes, Pair, Tails, log_power_mean_of
+from discreet.accounting.nodes import Nodes, log_power_mean_of
+from discreet.accounting.pair import ROUNDING, Pair, Tails
 from discreet.accounting.pairs.gaussian import SampledGaussianPair
 from discreet.accounting.saddle import Unreachable
 

@@ -6,9 +6,10 @@ from abc import abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from discreet.accounting.pair import Nodes, Pair, Tails
+from discreet.accounting.pair import Pair, Tails
 
 if TYPE_CHECKING:
+    from discreet.accounting.nodes import Nodes
     from discreet.accounting.pair import Reals
     from discreet.accounting.pairs.atoms import AtomsPair
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.accounting.discretise import discretise, loss_span, tails_of
-from discreet.accounting.pair import Direction, Nodes, Pair, Tails
+from discreet.accounting.nodes import Nodes
+from discreet.accounting.pair import Direction, Pair, Tails
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Complexes, Reals

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.pair import ROUNDING, Direction, Nodes, Pair, Tails, guarded
+from discreet.accounting.nodes import Nodes, guarded
+from discreet.accounting.pair import ROUNDING, Direction, Pair, Tails
 from discreet.accounting.profile import sampled_profile
 from discreet.divergence.legendre import gauss_legendre
 
