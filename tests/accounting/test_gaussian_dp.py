@@ -180,3 +180,11 @@ def test_wrong_arguments_are_named(call, argument):
     with pytest.raises(InvalidArgument) as caught:
         call()
     assert caught.value.argument == argument
+
+
+@given(epsilon=st.floats(1e-3, 100.0), log_delta=st.floats(-60.0, -0.1))
+def test_the_largest_mu_keeps_the_guarantee_and_a_larger_one_does_not(epsilon: float, log_delta: float) -> None:
+    delta = math.exp(log_delta)
+    mu = gaussian_dp.largest_mu(epsilon, delta)
+    assert gaussian_dp.delta_bounds(mu, epsilon)[1] <= delta
+    assert gaussian_dp.delta_bounds(mu * (1 + 1e-9), epsilon)[0] > delta * (1 - 1e-12)

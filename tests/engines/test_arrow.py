@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis.strategies import booleans, dates, datetimes, floats, integers, just, lists, none, one_of, text
 
 from discreet.engines import arrow_column, exact_integers
-from discreet.engines.arrow import array_of
+from discreet.engines.arrow import array_of, gathered
 from discreet.errors import InvalidArgument
 
 WIDE = 10**38 - 1
@@ -104,3 +104,24 @@ def test_arrays_become_columns_of_their_type() -> None:
 def test_values_that_make_no_column_are_refused(values: list[object]) -> None:
     with pytest.raises(InvalidArgument, match="values"):
         arrow_column(values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", "bé", None, ""],
+        [1, 2, -3],
+        [1, 1 << 70, None],
+        [dt.date(2020, 1, 1), dt.date(1960, 2, 3)],
+        [dt.datetime(2020, 1, 1), None],  # noqa: DTZ001 - a time without a zone
+        [True, False, None],
+        [1.5, None],
+        [None, None],
+    ],
+)
+def test_gathered_values_are_those_of_a_list(values: list[object]) -> None:
+    places = np.array([0, 0, len(values) - 1, 1, len(values) - 1])
+    column = gathered(values, places)
+    column.validate(full=True)
+    assert column.to_pylist() == [values[i] for i in places]
+    assert gathered(values, places[:0]).to_pylist() == []

@@ -177,6 +177,24 @@ def test_a_budget_with_delta_can_be_established_again_from_another_process(tmp_p
     assert first.standings("d")[0].budget == budget
 
 
+def test_a_budget_that_another_process_changed_counts_at_the_next_charge(tmp_path: Path) -> None:
+    # what was known about budgets is kept between charges, and must not be what decides
+    with Ledger.open(tmp_path / "ledger.db") as ledger, Ledger.open(tmp_path / "ledger.db") as other:
+        ledger.establish("visits", Budget(epsilon=1.0))
+        ledger.reserve("visits", Cost.pure(0.25))
+        other.amend("visits", Budget(epsilon=0.375), reason="less")
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve("visits", Cost.pure(0.25))
+        other.amend("visits", Budget(rho=0.5), reason="another notion")
+        ledger.reserve("visits", Cost.concentrated(0.125))
+        other.limit("visits", Budget(epsilon=0.125), analyst="ada")
+        ledger.reserve("visits", Cost.pure(0.1), analyst="ada")
+        other.reserve("visits", Cost.pure(0.02), analyst="ada")
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve("visits", Cost.pure(0.02), analyst="ada")
+        assert ledger.verify()
+
+
 def test_amending_counts_what_was_spent_and_writes_down_why(ledger: Ledger) -> None:
     ledger.reserve("visits", Cost.pure(0.8))
     ledger.amend("visits", Budget(epsilon=2.0), reason="the board agreed on 3 May")

@@ -42,7 +42,9 @@ def test_every_value_is_in_a_cell_whose_places_give_it_back(name: str) -> None:
     inside = np.linspace(max(low, -1e6), min(high, 1e6), 401)
     values = [*inside.tolist(), low, high, -math.inf, math.inf, 0.0, 1e-9]
     rows = ", ".join(f"('{value}'::DOUBLE)" for value in values)
-    found = duckdb.sql(f"SELECT {scale.sql('x')} FROM (SELECT {scale.clamped('v')} AS x FROM (VALUES {rows}) t(v))")
+    found = duckdb.sql(
+        f"SELECT {scale.within(scale.place('x'))} FROM (SELECT {scale.clamped('v')} AS x FROM (VALUES {rows}) t(v))"
+    )
     cells = np.array([row[0] for row in found.fetchall()])
     first, last = scale.cells
     assert cells.min() >= first
@@ -57,7 +59,7 @@ def test_every_value_is_in_a_cell_whose_places_give_it_back(name: str) -> None:
 def cells_of(values: np.ndarray, scale: Scale, weight: int, groups: int = 1) -> Cells:
     with duckdb.connect() as engine:
         engine.register("t", pa.table({"v": values}))
-        found = engine.sql(f"SELECT {scale.sql('v')} FROM t").fetchnumpy()
+        found = engine.sql(f"SELECT {scale.within(scale.place('v'))} FROM t").fetchnumpy()
     cell = next(iter(found.values()))
     group = np.arange(values.size) % groups
     return Cells(groups, group, cell, np.full(values.size, weight), scale)

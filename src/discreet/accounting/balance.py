@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.charges import INFINITE, Exact, decimal, floor_decimal, floor_root, up, up_root
@@ -12,6 +13,7 @@ from discreet.errors import AdjacencyMismatch, BudgetExceeded, InvalidArgument
 
 if TYPE_CHECKING:
     from discreet.accounting.budget import Budget, Limit
+    from discreet.accounting.charges import Quantity
 
 __all__ = ["Balance", "amounts"]
 
@@ -130,12 +132,17 @@ class Balance:
         return 0.0
 
 
-def amounts(cost: object, quantities: tuple[Any, ...], adjacency: str) -> tuple[Exact, ...]:
+def amounts(cost: object, quantities: tuple[Quantity, ...], adjacency: str) -> tuple[Exact, ...]:
     """What a cost adds to each of these quantities; refuses what is no cost, or one under another adjacency."""
     if not isinstance(cost, Cost):
         raise InvalidArgument("cost", cost, "pass a Cost, such as Cost.laplace(noise_multiplier=2.0)")
     if cost.adjacency != adjacency:
         raise AdjacencyMismatch(adjacency, cost.adjacency)
+    return _amounts(cost, quantities)
+
+
+@lru_cache(maxsize=1024)
+def _amounts(cost: Cost, quantities: tuple[Quantity, ...]) -> tuple[Exact, ...]:
     return tuple(quantity.of(cost.parts) for quantity in quantities)
 
 

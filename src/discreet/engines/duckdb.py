@@ -70,13 +70,16 @@ class DuckDBSession:
             raise InvalidArgument("sql", sql, "give every column of the result a name of its own")
         return guarded(lambda: {name: array_of(table.column(name)) for name in table.column_names})
 
-    def insert(self, name: str, rows: pa.Table) -> None:
-        """Make a temporary table of this name from Arrow rows, in place of an earlier one."""
-        guarded(lambda: self._cursor.register("incoming rows", rows))
+    def insert(self, name: str, rows: pa.Table, select: str = "SELECT * FROM q__incoming") -> None:
+        """Make a temporary table of this name from Arrow rows, in place of an earlier one.
+
+        `select` reads the rows as q__incoming; without it the table has them as they are.
+        """
+        guarded(lambda: self._cursor.register("q__incoming", rows))
         try:
-            self.execute(f'CREATE OR REPLACE TEMP TABLE {quoted(name)} AS SELECT * FROM "incoming rows"')
+            self.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(name)} AS {select}")
         finally:
-            self._cursor.unregister("incoming rows")
+            self._cursor.unregister("q__incoming")
 
     def interrupt(self) -> None:
         """Stop what the session is doing, from another thread; it raises `EngineError` there."""

@@ -28,8 +28,11 @@ class Session(Protocol):
     def numpy(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
         """The columns of a SELECT as arrays; 128-bit integers stay exact."""
 
-    def insert(self, name: str, rows: pa.Table) -> None:
-        """Make a temporary table of this name from Arrow rows, in place of an earlier one."""
+    def insert(self, name: str, rows: pa.Table, select: str = ...) -> None:
+        """Make a temporary table of this name from Arrow rows, in place of an earlier one.
+
+        `select` reads the rows as q__incoming; without it the table has them as they are.
+        """
 
     def interrupt(self) -> None:
         """Stop what the session is doing, from another thread; it raises `EngineError` there."""

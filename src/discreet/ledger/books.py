@@ -96,6 +96,7 @@ class Books:
     def __init__(self, name: str, chain: Chain) -> None:
         self._name, self._chain = name, chain
         self._terms: dict[str, Terms] = {}  # by the hash of the entry, which covers all there is to know
+        self._seen: dict[tuple[str, str | None], tuple[Account, ...]] = {}
 
     # ---------------------------------------------------------------- the chain
 
@@ -129,7 +130,7 @@ class Books:
         row["hash"] = self._chain.link(tip.head.hash, row)
         connection.exec_driver_sql(_INSERT_ENTRY, row)
         connection.exec_driver_sql(_SET_HEAD, {"number": row["number"], "hash": row["hash"]})
-        return Entry.from_row(row)
+        return Entry.from_row(row, cost=cost)
 
     # ---------------------------------------------------------------- budgets
 
@@ -147,7 +148,12 @@ class Books:
         accounts = self.accounts(connection, dataset, analyst, at=at)
         if not any(account.terms.holder == "dataset" for account in accounts):
             raise unknown(dataset, connection.exec_driver_sql("SELECT DISTINCT dataset FROM budgets").scalars())
+        self._seen[dataset, analyst] = accounts
         return accounts
+
+    def last_seen(self, dataset: str, analyst: str | None) -> tuple[Account, ...]:
+        """What `known_accounts` gave the last time, if it was asked before: others may have changed it since."""
+        return self._seen.get((dataset, analyst), ())
 
     def _account(self, connection: Connection, dataset: str, row: Any, at: datetime) -> Account:
         terms = self._terms.get(row.hash)

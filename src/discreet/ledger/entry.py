@@ -50,8 +50,8 @@ class Entry:
     state: str | None = None
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any], state: str | None = None) -> Entry:
-        """The entry in a row of the table."""
+    def from_row(cls, row: Mapping[str, Any], state: str | None = None, *, cost: Cost | None = None) -> Entry:
+        """The entry in a row of the table; the cost need not be read where it is known."""
         return cls(
             id=row["number"],
             kind=row["kind"],
@@ -60,7 +60,7 @@ class Entry:
             analyst=row["analyst"],
             what=row["what"],
             fingerprint=row["fingerprint"],
-            cost=None if row["cost"] is None else Cost.from_json(row["cost"]),
+            cost=cost if cost is not None or row["cost"] is None else Cost.from_json(row["cost"]),
             reservation=row["reservation"],
             details={} if row["details"] is None else json.loads(row["details"]),
             hash=row["hash"],

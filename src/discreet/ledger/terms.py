@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Budget
@@ -120,6 +121,7 @@ def totals_text(totals: tuple[Exact, ...]) -> str:
     return canonical([exact_text(total) for total in totals])
 
 
+@lru_cache(maxsize=256)
 def totals_from_text(text: str) -> tuple[Exact, ...]:
     """The totals that `totals_text` wrote."""
     return tuple(INFINITE if item == "inf" else Fraction(item) for item in json.loads(text))

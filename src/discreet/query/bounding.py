@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from discreet.query.plan import Key
     from discreet.query.private import Private
 
-__all__ = ["SLACK", "Grid", "clipped", "make_codes", "make_per", "make_sizes", "norm"]
+__all__ = ["SLACK", "Grid", "clipped", "groups_of", "make_codes", "make_per", "make_sizes", "norm", "shown_keys"]
 
 SLACK = 1 + 2.0**-40
 """Covers the rounding of the factor by which a unit's numbers are shrunk."""
@@ -98,25 +98,35 @@ def make_codes(session: Session, plan: Private, secret: int) -> Coded:
         return Coded(source, "CAST(0 AS INTEGER)", "0")
     if not plan.public:
         columns = ", ".join(key.column for key in keys)
-        # -0.0 and 0.0 are one group: it is always shown as 0.0, whoever came first.
-        shown = ", ".join(
-            f"{key.column} + CAST(0 AS {key.sql_type}) AS {key.column}" if key.sql_type in _FLOATS else key.column
-            for key in keys
-        )
+        shown = ", ".join(shown_keys(plan))
         session.execute(
             f"CREATE OR REPLACE TEMP TABLE q__codes AS SELECT *, CAST(row_number() OVER () - 1 AS INTEGER) AS code, "
             f"{_lot(columns, secret)} AS lot FROM (SELECT DISTINCT {shown} FROM ({plan.block.rows}))"
         )
         same = " AND ".join(f"r.{key.column} IS NOT DISTINCT FROM q__codes.{key.column}" for key in keys)
         return Coded(f"{source} JOIN q__codes ON {same}", "q__codes.code", "q__codes.lot")
+    source, cell = groups_of(session, plan, source)
+    return Coded(source, cell, _lot(cell, secret))
+
+
+def shown_keys(plan: Private) -> list[str]:
+    """SQL of the keys of a group. -0.0 and 0.0 are one: it is always shown as 0.0, whoever came first."""
+    return [
+        f"{key.column} + CAST(0 AS {key.sql_type}) AS {key.column}" if key.sql_type in _FLOATS else key.column
+        for key in plan.block.keys
+    ]
+
+
+def groups_of(session: Session, plan: Private, source: str) -> tuple[str, str]:
+    """A relation r joined with the lists of its public keys, and SQL of a group's number: in order of the lists."""
     cell = ""
-    for place, key in enumerate(keys):
+    for place, key in enumerate(plan.block.keys):
         _dictionary(session, place, key)
         assert key.values is not None
         equal = "IS NOT DISTINCT FROM" if None in key.values else "="
         source += f" JOIN q__d{place} ON r.{key.column} {equal} q__d{place}.k"
         cell = f"q__d{place}.i" if place == 0 else f"({cell}) * {len(key.values)} + q__d{place}.i"
-    return Coded(source, f"({cell})", _lot(cell, secret))
+    return source, f"({cell})"
 
 
 def _dictionary(session: Session, place: int, key: Key) -> None:
@@ -129,10 +139,10 @@ def _dictionary(session: Session, place: int, key: Key) -> None:
     assert key.values is not None
     texts = [None if value is None else _text(value) for value in key.values]
     numbers = arrow_column(np.arange(len(texts)))
-    session.insert("q__listed", pa.table({"k": arrow_column(texts), "i": numbers}))
-    session.execute(
-        f"CREATE OR REPLACE TEMP TABLE q__d{place} AS SELECT k, CAST(min(i) AS INTEGER) AS i FROM "
-        f"(SELECT CAST(k AS {key.sql_type}) AS k, i FROM q__listed) GROUP BY k"
+    session.insert(
+        f"q__d{place}",
+        pa.table({"k": arrow_column(texts), "i": numbers}),
+        f"SELECT CAST(k AS {key.sql_type}) AS k, CAST(min(i) AS INTEGER) AS i FROM q__incoming GROUP BY 1",
     )
 
 
@@ -216,7 +226,7 @@ def clipped(plan: Private, grids: dict[int, Grid], enforced: tuple[int, ...], *,
 
 
 def _ratio(bound: float, size: str) -> str:
-    return f"{number(bound)} / greatest({size}, {number(bound)})"
+    return f"CASE WHEN {size} > {number(bound)} THEN {number(bound)} / {size} ELSE {number(1.0)} END"
 
 
 def _text(value: Any) -> str:

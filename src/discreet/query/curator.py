@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 __all__ = ["Curator", "ledger_path", "policy_of"]
 
 _POLICIES = (".toml", ".yaml", ".yml")
+_REMEMBERED = 128
+"""So many plans are kept."""
+
 _REFINED = 10
 """A refusal says for how much the question would be answered, to a thousandth of what was asked for."""
 
@@ -75,6 +78,7 @@ class Curator:
         self._engine, self._catalog = engine, catalog
         self._opened_with = self.budget  # the default delta of questions follows it
         self._closed = False
+        self._questions: dict[str, Question] = {}  # by their text
         self._files = _versions(policy)  # of the data that the answers are about
 
     @classmethod
@@ -326,7 +330,7 @@ class Curator:
         self._check_open()
         if not isinstance(text, str):
             raise InvalidArgument("text", text, "pass a question in SQL, as text")
-        question = parse(text, self._catalog)
+        question = self._parsed(text)
         written = dict(question.options)
         for name, check in (("epsilon", positive), ("delta", nonnegative)):
             if name in written:  # also where the call says something else, and wins
@@ -344,6 +348,16 @@ class Curator:
         options = Options.of({**self._defaults(question), **written, **stated})
         _check_bounds(question, options)
         return question, target, options, () if target is None else _plans(question, target, options)
+
+    def _parsed(self, text: str) -> Question:
+        """The plan of the text, which depends on the text and the tables alone: it is kept for the next time."""
+        question = self._questions.get(text)
+        if question is None:
+            question = parse(text, self._catalog)
+            if len(self._questions) >= _REMEMBERED:
+                self._questions.clear()
+            self._questions[text] = question
+        return question
 
     def _check_open(self) -> None:
         if self._closed:

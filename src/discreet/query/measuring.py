@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.engines import arrow_column
+from discreet.engines.arrow import gathered
 from discreet.noise import rounded_gaussian, rounded_laplace, secure_generator, staircase
 from discreet.query import keys as key_selection
-from discreet.query.bounding import SLACK, Grid, clipped, make_codes, make_per, make_sizes, norm
+from discreet.query.bounding import SLACK, Coded, Grid, clipped, make_codes, make_per, make_sizes, norm
+from discreet.query.by_row import by_key, by_public_group, row_grid, row_total
 from discreet.query.choices import bound_of, bucket, choose_bound, choose_share
 from discreet.query.laws import NoisySum
 from discreet.query.losses import allowance
@@ -69,9 +71,13 @@ class _Run:
     def secret(self) -> int:
         return (self.generator or secure_generator()).integer(120)
 
+    @cached_property
+    def rows(self) -> Coded:
+        """The rows with numbered groups."""
+        return make_codes(self.session, self.plan, self.secret)
+
     def answered(self) -> Measured:
         plan = self.plan
-        self.rows = make_codes(self.session, plan, self.secret)
         if plan.block.row_level:
             grids, sums = self._by_row()
         elif self._folds:
@@ -90,10 +96,9 @@ class _Run:
 
     @cached_property
     def size(self) -> int:
-        """The number of groups that are answered."""
-        if self.plan.public:
-            return self.plan.cells
-        return int(self.session.numpy("SELECT count(*) AS n FROM q__kept")["n"][0])
+        """The number of groups that are answered; of those that are not public, known once they are selected."""
+        assert self.plan.public
+        return self.plan.cells
 
     def _grouped(self, relation: str, code: str) -> tuple[str, str]:
         """A relation cut down to the groups that are answered, and SQL of the number of a group in the answer."""
@@ -126,13 +131,14 @@ class _Run:
         """Write down the kept groups, in order of their keys: that of the engine must not show."""
         import pyarrow as pa
 
-        self.session.insert("q__chosen", pa.table({"code": arrow_column(codes.astype(np.int64))}))
         columns = ", ".join(key.column for key in self.plan.block.keys)
-        self.session.execute(
-            f"CREATE OR REPLACE TEMP TABLE q__kept AS SELECT code, {columns}, "
-            f"CAST(row_number() OVER (ORDER BY {columns}) - 1 AS INTEGER) AS place "
-            "FROM q__chosen JOIN q__codes USING (code)"
+        self.session.insert(
+            "q__kept",
+            pa.table({"code": arrow_column(codes.astype(np.int64))}),
+            f"SELECT code, {columns}, CAST(row_number() OVER (ORDER BY {columns}) - 1 AS INTEGER) AS place "
+            "FROM q__incoming JOIN q__codes USING (code)",
         )
+        self.size = len(codes)
 
     def _keys(self) -> dict[str, Any]:
         plan = self.plan
@@ -144,8 +150,7 @@ class _Run:
         shape = [len(key.values or ()) for key in plan.block.keys]
         places = np.unravel_index(np.arange(plan.cells), shape)
         return {
-            key.column: [(key.values or ())[i] for i in place]
-            for key, place in zip(plan.block.keys, places, strict=True)
+            key.column: gathered(key.values or (), place) for key, place in zip(plan.block.keys, places, strict=True)
         }
 
     # ---------------------------------------------------------------- moments
@@ -154,44 +159,74 @@ class _Run:
         """Every row is a unit: sums over rows, with the bound of one row times the rows that a unit can have."""
         plan, session = self.plan, self.session
         rows = plan.block.rows_per_unit or 1
+        known = all(moment.row_steps is not None for moment in plan.moments)
+        grids: dict[int, Grid] = {}
+        if known:
+            grids = {i: row_grid(m, plan.noise_of_moment(i), rows=rows) for i, m in enumerate(plan.moments)}
+            for i, moment in enumerate(plan.moments):
+                self.bounds[moment.label] = grids[i].bound * moment.quantum
         if not plan.public:
-            cell = self.rows.cell
-            found = session.numpy(f"SELECT {cell} AS g, count(*) AS w FROM {self.rows.source} GROUP BY {cell}")
-            if plan.gaussian:
-                kept, _ = key_selection.kept_by_weight(
-                    found["w"] * key_selection.WEIGHT, plan.allocation, self.generator, groups=rows
-                )
-            else:
-                kept = key_selection.kept_by_count(found["w"], plan.allocation, self.generator, groups=rows)
-            self._keep(found["g"][kept])
+            at_once = known and not plan.ranks and not plan.distincts
+            counted = self._row_totals(grids, rows) if at_once else {}
+            self._select_groups_of_rows(counted, rows)
+            if at_once:
+                sums = "".join(f", {name}" for name in counted)
+                found = session.numpy(f"SELECT place AS g{sums} FROM q__kept JOIN q__codes USING (code)")
+                return grids, self._spread(found)
+        if not known:
+            grids = self._row_grids(rows)
+        if not plan.moments:
+            return {}, []
+        totals = self._row_totals(grids, rows)
+        if plan.public:
+            return grids, self._spread(session.numpy(by_public_group(session, plan, totals)))
         source, place = self._grouped(self.rows.source, self.rows.cell)
+        listed = ", ".join(f"{total} AS {name}" for name, total in totals.items())
+        return grids, self._spread(session.numpy(f"SELECT {place} AS g, {listed} FROM {source} GROUP BY {place}"))
+
+    def _row_totals(self, grids: dict[int, Grid], rows: int) -> dict[str, str]:
+        moments = self.plan.moments
+        return {f"s{i}": f"CAST({row_total(moments[i], grids[i], rows=rows)} AS BIGINT)" for i in grids}
+
+    def _select_groups_of_rows(self, totals: dict[str, str], rows: int) -> None:
+        """The table `kept`; where totals are given, the table `codes` has them for all groups."""
+        plan = self.plan
+        if totals:
+            summed = by_key(plan, ["count(*) AS w", *(f"{total} AS {name}" for name, total in totals.items())])
+            self.session.execute(
+                f"CREATE OR REPLACE TEMP TABLE q__codes AS SELECT *, CAST(row_number() OVER () - 1 AS INTEGER) AS code "
+                f"FROM ({summed})"
+            )
+            found = self.session.numpy("SELECT code AS g, w FROM q__codes")
+        else:
+            cell = self.rows.cell
+            found = self.session.numpy(f"SELECT {cell} AS g, count(*) AS w FROM {self.rows.source} GROUP BY {cell}")
+        if plan.gaussian:
+            kept, _ = key_selection.kept_by_weight(
+                found["w"] * key_selection.WEIGHT, plan.allocation, self.generator, groups=rows
+            )
+        else:
+            kept = key_selection.kept_by_count(found["w"], plan.allocation, self.generator, groups=rows)
+        self._keep(found["g"][kept])
+
+    def _row_grids(self, rows: int) -> dict[int, Grid]:
+        """The lattices of sums of which some bound has to be chosen."""
+        plan = self.plan
+        source, _ = self._grouped(self.rows.source, self.rows.cell)
         grids: dict[int, Grid] = {}
         for i, moment in enumerate(plan.moments):
-            bound = plan.known_bound(moment)
-            if bound is None:
-                found = session.numpy(
+            noise = plan.noise_of_moment(i)
+            if moment.row_steps is not None:
+                grids[i] = row_grid(moment, noise, rows=rows)
+            else:
+                found = self.session.numpy(
                     f"SELECT {bucket(f'abs({moment.value()})')} AS b, count(*) AS n FROM {source} "
                     f"WHERE {moment.argument} IS NOT NULL GROUP BY b"
                 )
-                bound = rows * self._choose(found["b"], found["n"], plan.noise_of_moment(i), moment.smallest, rows=rows)
-            grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=True)
-            self.bounds[moment.label] = bound * moment.quantum
-        if not plan.moments:
-            return {}, []
-        totals = ", ".join(f"CAST({self._row_total(i, grids[i], rows)} AS BIGINT) AS s{i}" for i in grids)
-        return grids, self._spread(session.numpy(f"SELECT {place} AS g, {totals} FROM {source} GROUP BY {place}"))
-
-    def _row_total(self, i: int, grid: Grid, rows: int) -> str:
-        moment = self.plan.moments[i]
-        if moment.counts:
-            return "count(*)" if moment.kind in ("rows", "units") else f"count({moment.argument})"
-        bound = math.floor(grid.bound / rows)
-        value = moment.value()
-        if moment.row_steps is None:  # the bound was chosen: cut rows to it
-            value = f"least(greatest({value}, {-bound}), {bound})"
-        if grid.exponent > 0:
-            value = f"CAST(trunc(CAST({value} AS DOUBLE) / {1 << grid.exponent}) AS BIGINT)"
-        return f"coalesce(sum({value}), 0)"
+                bound = rows * self._choose(found["b"], found["n"], noise, moment.smallest, rows=rows)
+                grids[i] = Grid.of(bound, noise, whole=True)
+            self.bounds[moment.label] = grids[i].bound * moment.quantum
+        return grids
 
     def _by_unit(self) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
         plan, session = self.plan, self.session
@@ -331,7 +366,7 @@ class _Run:
             )
             bound = min(max(1.0, bound_of(number)), _MOST_ROWS)
             self.bounds["rows of a unit, for quantiles"] = bound
-            weight = f"least(1.0::DOUBLE, {bound!r}::DOUBLE / {size})"
+            weight = f"CASE WHEN {size} > {bound!r}::DOUBLE THEN {bound!r}::DOUBLE / {size} ELSE 1.0::DOUBLE END"
             source += " JOIN q__rows_of o ON r.u = o.u"
         answers = []
         for i, aggregate in enumerate(plan.ranks):
@@ -343,7 +378,8 @@ class _Run:
             units = Units.of(scale, reach, noise, gaussian=plan.gaussian)
             x = scale.clamped(f"r.{aggregate.argument}")
             full = once or weight is None
-            each = str(units.weight) if full else f"CAST(trunc({units.weight} * {weight}) AS BIGINT)"
+            each = "1" if full else f"CAST(trunc({units.weight} * {weight}) AS BIGINT)"
+            total = f"count(*) * {units.weight}" if full else "sum(w)"
             value = f"{aggregate.function}({x})" if once else x
             rows = (
                 f"SELECT {place} AS g, {value} AS x, {each} AS w FROM {source} "
@@ -351,7 +387,8 @@ class _Run:
             )
             rows += f" GROUP BY r.u, {place}" if once else ""
             found = session.numpy(
-                f"SELECT g, {scale.sql('x')} AS b, CAST(sum(w) AS BIGINT) AS w FROM ({rows}) GROUP BY ALL"
+                f"SELECT g, {scale.within('b')} AS b, CAST({total} AS BIGINT) AS w FROM "
+                f"(SELECT g, {scale.place('x')} AS b, w FROM ({rows})) GROUP BY 1, 2"
             )
             answers.append(
                 measure_rank(
@@ -380,28 +417,40 @@ class _Run:
     def _distinct(self, i: int) -> NoisySum:
         """COUNT(DISTINCT x): every unit keeps at most m of its (group, value) pairs, chosen at random."""
         plan, session = self.plan, self.session
-        argument = f"r.{plan.distincts[i].argument}"
-        source, place = self._rows_by_place()
         noise = plan.noise_of_distinct(i)
         if plan.block.row_level:
             bound = float(plan.block.rows_per_unit or 1)
-            pairs = f"SELECT {place} AS g, {argument} AS x FROM {source} WHERE {argument} IS NOT NULL"
+            found = session.numpy(self._distinct_of_rows(f"r.{plan.distincts[i].argument}"))
         else:
-            session.execute(
-                f"CREATE OR REPLACE TEMP TABLE q__pairs AS SELECT DISTINCT r.u AS u, {place} AS g, {argument} AS x, "
-                f"hash({argument}, {self.rows.lot}, {self.secret}::HUGEINT) AS lot FROM {source} "
-                f"WHERE {argument} IS NOT NULL"
-            )
-            found = session.numpy(
-                f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM q__pairs GROUP BY u) "
-                "GROUP BY b"
-            )
-            bound = float(math.ceil(self._choose(found["b"], found["n"], noise, 1.0)))
-            self.bounds["distinct values of a unit"] = bound
-            pairs = f"SELECT g, x FROM q__pairs QUALIFY row_number() OVER (PARTITION BY u ORDER BY lot) <= {int(bound)}"
-        found = session.numpy(f"SELECT g, count(DISTINCT x) AS n FROM ({pairs}) GROUP BY g")
+            bound, kept = self._kept_pairs(f"r.{plan.distincts[i].argument}", noise)
+            found = session.numpy(f"SELECT g, count(DISTINCT x) AS n FROM ({kept}) GROUP BY g")
         full = np.zeros(self.size, dtype=np.int64)
         full[found["g"].astype(np.int64)] = found["n"]
         measure = len(plan.moments) + len(plan.ranks) + i
         noisy = self._with_noise(full, Grid.of(bound, noise, whole=True), measure, quantum=1.0)
         return noisy if plan.block.row_level else self._cut(noisy, sign=1)
+
+    def _distinct_of_rows(self, argument: str) -> str:
+        if self.plan.public:
+            return by_public_group(self.session, self.plan, {"n": f"count(DISTINCT {argument})"})
+        source, place = self._rows_by_place()
+        return f"SELECT {place} AS g, count(DISTINCT {argument}) AS n FROM {source} GROUP BY {place}"
+
+    def _kept_pairs(self, argument: str, noise: float) -> tuple[float, str]:
+        """How many pairs of a group and a value a unit keeps, chosen privately, and SQL of those that are kept."""
+        session = self.session
+        source, place = self._rows_by_place()
+        session.execute(
+            f"CREATE OR REPLACE TEMP TABLE q__pairs AS SELECT DISTINCT r.u AS u, {place} AS g, {argument} AS x, "
+            f"hash({argument}, {self.rows.lot}, {self.secret}::HUGEINT) AS lot FROM {source} "
+            f"WHERE {argument} IS NOT NULL"
+        )
+        found = session.numpy(
+            f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM q__pairs GROUP BY u) GROUP BY b"
+        )
+        bound = float(math.ceil(self._choose(found["b"], found["n"], noise, 1.0)))
+        self.bounds["distinct values of a unit"] = bound
+        return (
+            bound,
+            f"SELECT g, x FROM q__pairs QUALIFY row_number() OVER (PARTITION BY u ORDER BY lot) <= {int(bound)}",
+        )

@@ -100,12 +100,18 @@ class Moment:
     @property
     def row_steps(self) -> int | None:
         """`row_bound` in quanta, rounded up."""
-        if self.row_bound is None:
-            return None
-        return math.ceil(self.row_bound / self.quantum)
+        return None if self.row_bound is None else self.steps_of_row(0)
 
-    def value(self) -> str:
-        """SQL of one row's contribution in quanta, a BIGINT or NULL; never an error."""
+    def steps_of_row(self, coarser: int) -> int:
+        """`row_bound` in steps of 2^coarser quanta, rounded up; only where that is public."""
+        assert self.row_bound is not None
+        return math.ceil(self.row_bound / math.ldexp(self.quantum, coarser))
+
+    def value(self, coarser: int = 0) -> str:
+        """SQL of one row's contribution in steps of 2^coarser quanta, a BIGINT or NULL; never an error.
+
+        Conditions do what least() and greatest() would, which take longer in the engine than all the rest of a sum.
+        """
         assert self.argument is not None
         x = f"CAST({self.argument} AS DOUBLE)"
         if self.bounds is not None:
@@ -113,18 +119,26 @@ class Moment:
         else:
             high = math.ldexp(1.0, _UNDECLARED)
             low = -high
-        clamped = f"least(greatest({x}, {number(low)}), {number(high)})"
-        moved = clamped if self.centre == 0 else f"({clamped} - {number(self.centre)})"
+        nothing = "" if self.integer else f"WHEN isnan({x}) THEN NULL "
+        return (
+            f"CASE WHEN {x} BETWEEN {number(low)} AND {number(high)} THEN {self._steps(x, coarser)} {nothing}"
+            f"WHEN {x} > {number(high)} THEN {self._steps(number(high), coarser)} "
+            f"WHEN {x} < {number(low)} THEN {self._steps(number(low), coarser)} END"
+        )
+
+    def _steps(self, x: str, coarser: int) -> str:
+        """SQL of the contribution of a value within the bounds.
+
+        Rounding is monotone, so it is at most `steps_of_row`, which is computed from the bounds by the same operations.
+        """
+        moved = x if self.centre == 0 else f"({x} - {number(self.centre)})"
         if self.kind == "square":
             moved = f"({moved} * {moved})"
-        steps = moved if self.exponent == 0 else f"{moved} * {number(math.ldexp(1.0, -self.exponent))}"
-        # Rounding is monotone, so |steps| <= row_steps, which was computed from the bounds by the same operations.
+        exponent = self.exponent + coarser
+        steps = moved if exponent == 0 else f"{moved} * {number(math.ldexp(1.0, -exponent))}"
         if self.kind == "square" and self.bounds is None:
             steps = f"least({steps}, {1 << 60})"
-        whole = f"CAST(round({steps}) AS BIGINT)"
-        # greatest() and least() skip NULL, which must not become a bound.
-        missing = f"{self.argument} IS NULL" + ("" if self.integer else f" OR isnan({x})")
-        return f"CASE WHEN {missing} THEN NULL ELSE {whole} END"
+        return f"TRY_CAST(round({steps}) AS BIGINT)"
 
     def total(self) -> str:
         """SQL of the sum over the rows of a group, not yet cut."""

@@ -135,18 +135,26 @@ class Scale:
         """SQL of a value within the ends, a DOUBLE; NaN stays NaN."""
         low, high = self.ends
         x = f"CAST({argument} AS DOUBLE)"
-        return f"CASE WHEN isnan({x}) THEN {x} ELSE least(greatest({x}, {number(low)}), {number(high)}) END"
+        return (
+            f"CASE WHEN {x} BETWEEN {number(low)} AND {number(high)} OR isnan({x}) THEN {x} "
+            f"WHEN {x} > {number(high)} THEN {number(high)} WHEN {x} < {number(low)} THEN {number(low)} END"
+        )
 
-    def sql(self, x: str) -> str:
-        """SQL of the cell of a clamped value: an INTEGER, never an error."""
-        first, last = self.cells
+    def place(self, x: str) -> str:
+        """SQL of the number of the cell of a clamped value, a DOUBLE, where rounding may be off by one at the ends."""
         if self._even is not None:
-            place = f"floor(({x} - {number(self.ends[0])}) / {number(self._even)})"
-        elif self.ends[0] >= 0:
-            place = f"floor(log2(1 + {x} / {number(self._quantum)}) * {_PER_OCTAVE})"
-        else:
-            place = f"sign({x}) * floor(log2(1 + abs({x}) / {number(self._quantum)}) * {_PER_OCTAVE})"
-        return f"CAST(least(greatest({place}, {first}), {last}) AS INTEGER)"
+            return f"floor(({x} - {number(self.ends[0])}) / {number(self._even)})"
+        if self.ends[0] >= 0:
+            return f"floor(log2(1 + {x} / {number(self._quantum)}) * {_PER_OCTAVE})"
+        return f"sign({x}) * floor(log2(1 + abs({x}) / {number(self._quantum)}) * {_PER_OCTAVE})"
+
+    def within(self, place: str) -> str:
+        """SQL of the cell itself, an INTEGER that is one of `cells`; never an error."""
+        first, last = self.cells
+        return (
+            f"CAST(CASE WHEN {place} > {number(last)} THEN {number(last)} WHEN {place} < {number(first)} "
+            f"THEN {number(first)} ELSE {place} END AS INTEGER)"
+        )
 
     def distance(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
         """A public preference where no bounds are declared: how many times e a value is larger than 1, else 0.

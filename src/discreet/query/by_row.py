@@ -1,0 +1,60 @@
+"""Every row is a unit: the engine adds up rows by their keys as it would without privacy.
+
+Rows are summed by the values of their keys first, and only these sums meet the list of public groups: a join of every
+row with that list would take longer than the sums. Sums are exact integers, so the order makes no difference.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from discreet.query.bounding import Grid, groups_of, shown_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from discreet.engines import Session
+    from discreet.query.moments import Moment
+    from discreet.query.private import Private
+
+__all__ = ["by_key", "by_public_group", "row_grid", "row_total"]
+
+
+def row_grid(moment: Moment, noise: float, *, rows: int) -> Grid:
+    """The lattice of a sum of rows whose bound is public: whole steps, of which a unit with `rows` rows has so many."""
+    assert moment.row_steps is not None
+    grid = Grid.of(float(max(1, rows * moment.row_steps)), noise, whole=True)
+    steps = max(1, rows * moment.steps_of_row(grid.exponent))
+    return replace(grid, bound=math.ldexp(steps, grid.exponent))
+
+
+def row_total(moment: Moment, grid: Grid, *, rows: int) -> str:
+    """SQL of the sum over rows, in steps of the grid."""
+    if moment.counts:
+        return "count(*)" if moment.kind in ("rows", "units") else f"count({moment.argument})"
+    if moment.row_steps is not None:
+        return f"coalesce(sum({moment.value(grid.exponent)}), 0)"
+    bound = math.floor(grid.bound / rows)  # it was chosen: cut rows to it
+    value = f"least(greatest({moment.value()}, {-bound}), {bound})"
+    if grid.exponent > 0:
+        value = f"CAST(trunc(CAST({value} AS DOUBLE) / {1 << grid.exponent}) AS BIGINT)"
+    return f"coalesce(sum({value}), 0)"
+
+
+def by_key(plan: Private, totals: Iterable[str]) -> str:
+    """SQL of the totals of all rows with the same keys; of all rows where there are none."""
+    places = ", ".join(str(place) for place, _ in enumerate(plan.block.keys, start=1))
+    grouped = f" GROUP BY {places}" if places else ""
+    return f"SELECT {', '.join([*shown_keys(plan), *totals])} FROM ({plan.block.rows}) r{grouped}"
+
+
+def by_public_group(session: Session, plan: Private, totals: dict[str, str]) -> str:
+    """SQL of the totals of every public group that occurs, with its number g."""
+    summed = by_key(plan, (f"{total} AS {name}" for name, total in totals.items()))
+    if not plan.block.keys:
+        return f"SELECT 0 AS g, * FROM ({summed})"
+    source, cell = groups_of(session, plan, f"({summed}) r")
+    again = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in totals)
+    return f"SELECT {cell} AS g, {again} FROM {source} GROUP BY {cell}"

@@ -1,0 +1,126 @@
+"""Tables in which every row is a unit: sums by key, what one row changes, and values of every strange kind."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet.query.measuring import measure
+from discreet.query.moments import Moment
+from discreet.query.options import Options
+from discreet.query.plan import Aggregate, Key
+from discreet.query.private import private_plan
+from discreet.query.target import Target
+from query.tables import PRIVATE, PUBLIC, block, session_of, steps, visits, without_noise
+
+BOUNDED = (
+    Aggregate("count", "a0", "count"),
+    Aggregate("sum", "a1", "sum", "xx", bounds=(-5.0, 30.0)),
+    Aggregate("avg", "a2", "mean", "nx", bounds=(0.0, 20.0), kind="integer"),
+)
+VALUES = [None, math.nan, math.inf, -math.inf, 1e300, -1e300, -0.0, 0.0, 30.0, -5.0, 29.99999, 3.1415926, 30.0000001]
+
+
+def everything_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No group is left out."""
+    every = lambda numbers, *_, **__: np.ones(numbers.size, dtype=bool)
+    monkeypatch.setattr("discreet.query.keys.kept_by_count", every)
+    monkeypatch.setattr("discreet.query.keys.kept_by_weight", lambda *a, **b: (every(*a), np.ones(1)))
+
+
+@pytest.mark.parametrize("coarser", [0, 3, 11])
+@pytest.mark.parametrize("kind", ["sum", "square"])
+@pytest.mark.parametrize("bounds", [(-5.0, 30.0), (2.0, 30.0), (-0.3, 0.1), None])
+def test_a_row_counts_with_its_value_cut_to_the_bounds_in_whole_steps(
+    bounds: tuple[float, float] | None, kind: str, coarser: int
+) -> None:
+    moment = Moment(kind, "x", bounds, centre=0.0 if bounds is None else bounds[0] / 2)
+    low, high = bounds or (-(2.0**31), 2.0**31)
+    table = pa.table({"x": pa.array(VALUES, pa.float64())})
+    with session_of(table) as session:
+        got = session.numpy(f"SELECT x, {moment.value(coarser)} AS v FROM t")
+    for x, value in zip(got["x"], got["v"], strict=True):
+        if x is None or math.isnan(x):
+            assert value is None
+            continue
+        moved = min(max(x, low), high) - moment.centre
+        exact = (moved * moved if kind == "square" else moved) / math.ldexp(moment.quantum, coarser)
+        assert abs(value - min(exact, 2.0**60)) <= 0.5 + 1e-9 * abs(exact)
+        if bounds is not None:
+            assert abs(value) <= moment.steps_of_row(coarser)
+
+
+@pytest.mark.parametrize("keys", [(), (PUBLIC,), (PRIVATE,)], ids=["all", "public", "private"])
+@pytest.mark.parametrize("target", [Target(epsilon=1.0, delta=1e-9), Target(mu=0.3)], ids=["laplace", "gaussian"])
+def test_a_row_changes_every_sum_by_at_most_what_the_noise_is_made_for(
+    target: Target, keys: tuple[Key, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_noise(monkeypatch)
+    everything_kept(monkeypatch)
+    if target.mu is not None and keys == (PRIVATE,):
+        target = Target(epsilon=0.1, delta=1e-6)
+    plan = private_plan(block(*BOUNDED, keys=keys, row_level=True, rows_per_unit=1), target, Options())
+    table = visits(12, 40, 3)
+    doubled = pa.concat_tables([table, table])  # so that no group disappears with a row
+    with session_of(doubled) as session:
+        whole, limits = steps(session, plan)
+    reached = 0.0
+    for i in range(table.num_rows):
+        rest = pa.concat_tables([table, table.slice(0, i), table.slice(i + 1)])
+        with session_of(rest) as session:
+            fewer, _ = steps(session, plan)
+        for a, b, limit in zip(whole, fewer, limits, strict=True):
+            change = np.linalg.norm(a - b, ord=2 if plan.gaussian else 1)
+            assert change <= limit
+            reached = max(reached, change / limit)
+    assert reached > 0.99
+
+
+@pytest.mark.parametrize("keys", [(), (PUBLIC,), (PRIVATE,)], ids=["all", "public", "private"])
+def test_counts_and_distinct_values_are_those_of_the_database(
+    keys: tuple[Key, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_noise(monkeypatch)
+    everything_kept(monkeypatch)
+    asked = (BOUNDED[0], Aggregate("sum", "a1", "sum", "nx", bounds=(-5.0, 50.0), kind="integer"))
+    values = Aggregate("count_distinct", "a2", "values", "nx")
+    grouped = "city" if keys else "1"
+    with session_of(visits(30, 2000, 5)) as session:
+        want = {
+            row.pop("k"): list(row.values())
+            for row in session.table(
+                f"SELECT {grouped} AS k, count(*) AS a0, CAST(sum(n) AS BIGINT) AS a1, count(DISTINCT n) AS a2 "
+                f"FROM t GROUP BY {grouped}"
+            ).to_pylist()
+        }
+        for aggregates in (asked, (*asked, values)):
+            plan = private_plan(
+                block(*aggregates, keys=keys, row_level=True, rows_per_unit=1), Target(epsilon=1, delta=1e-6), Options()
+            )
+            found = measure(session, plan)
+            sums: list[Any] = [noisy.values for noisy in (*found.moments, *found.distincts)]
+            shown = found.keys["k0"].to_pylist() if keys else [1]
+            assert sorted(map(str, shown)) == sorted(map(str, want))
+            for place, key in enumerate(shown):
+                assert [numbers[place] for numbers in sums] == pytest.approx(want[key][: len(sums)], abs=1e-3)
+
+
+def test_negative_zero_is_the_group_of_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_noise(monkeypatch)
+    everything_kept(monkeypatch)
+    table = pa.table({"city": pa.array([-0.0, 0.0, -0.0, 1.0]), "u": [1, 2, 3, 4]})
+    for values, count in ((None, 2), ((0.0, 1.0), 2)):
+        key = Key("k0", "DOUBLE", "city", values)
+        plan = private_plan(
+            block(BOUNDED[0], keys=(key,), row_level=True, rows_per_unit=1), Target(epsilon=1, delta=1e-6), Options()
+        )
+        with session_of(table) as session:
+            found = measure(session, plan)
+        shown = found.keys["k0"].to_pylist()
+        assert len(shown) == count
+        assert [math.copysign(1, k) for k in shown] == [1, 1]
+        assert found.moments[0].values.tolist() == [3, 1]
