@@ -28,13 +28,19 @@ def line(rows: str, question: str, contestant: str, report: dict[str, Any]) -> s
 
 
 def summary(reports: list[dict[str, Any]], rows: int) -> str:
-    """The tables of times, errors and memory, in Markdown, and the ratios."""
+    """The tables of times, errors and memory, in Markdown, and the ratios; the bars are judged by these."""
     names = list(dict.fromkeys(r["contestant"] for r in reports))
     questions = list(dict.fromkeys(r["question"] for r in reports))
     found = {(r["question"], r["contestant"]): r for r in reports}
     names = [n for n in names if any("median_s" in found.get((q, n), {}) for q in questions)]
     parts = []
-    for title, shown in (("time", _time), ("median relative error", errors), ("peak memory", _memory)):
+    titles = (
+        ("time", _time),
+        ("start of the process to the first answer", _cold),
+        ("median relative error", errors),
+        ("peak memory", _memory),
+    )
+    for title, shown in titles:
         parts.append(f"\n{rows:,} rows: {title}\n")
         parts.append(f"| | {' | '.join(names)} |")
         parts.append("|---" * (len(names) + 1) + "|")
@@ -59,6 +65,10 @@ def _time(report: dict[str, Any]) -> str:
     return seconds(report["median_s"])
 
 
+def _cold(report: dict[str, Any]) -> str:
+    return seconds(report["cold_s"]) if "cold_s" in report else ""
+
+
 def _memory(report: dict[str, Any]) -> str:
     return f"{report['peak_mb']:.0f} MB"
 
@@ -80,5 +90,10 @@ def _ratios(found: dict[tuple[str, str], dict[str, Any]], questions: list[str], 
             ratios = {q: found[q, above][field] / found[q, below][field] for q in both}
             if ratios:
                 each = ", ".join(f"{q} {r:.3g}" for q, r in ratios.items())
-                parts.append(f"{measure} of {above} / {below}: median {median(ratios.values()):.3g} ({each})")
+                middle, most = median(ratios.values()), max(ratios.values())
+                parts.append(f"{measure} of {above} / {below}: median {middle:.3g}, at most {most:.3g} ({each})")
+    for name in ("discreet", "discreet by row"):
+        cold = [found[q, name]["cold_s"] for q in questions if "cold_s" in found.get((q, name), {})]
+        if cold:
+            parts.append(f"first answer of {name}: median {seconds(median(cold))}, at most {seconds(max(cold))}")
     return parts

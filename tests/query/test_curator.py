@@ -24,7 +24,7 @@ from discreet.errors import (
 )
 from discreet.mechanisms import DiscreteLaplace, Laplace
 from discreet.query import Policy
-from discreet.query.curator import ledger_path
+from discreet.query.opening import ledger_path
 from engines.sources import database
 from query.open_shop import BUDGET, CITIES, charges, opened, visits
 

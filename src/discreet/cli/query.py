@@ -251,7 +251,7 @@ def _looking(source: str, *, unit: str | None, ledger: str | None, name: str | N
     from pathlib import Path
 
     from discreet.ledger import Ledger
-    from discreet.query.curator import ledger_path, policy_of
+    from discreet.query.opening import ledger_path, policy_of
 
     path = Path(ledger) if ledger is not None else ledger_path(policy_of(source, unit=unit, name=name), source)
     return Ledger.open(path, read_only=True) if path is not None and path.is_file() else ":memory:"

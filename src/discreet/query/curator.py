@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from discreet.accounting import Budget, Cost
 from discreet.arguments import nonnegative, positive
 from discreet.engines import DuckDBEngine
-from discreet.engines.files import files_of
-from discreet.engines.names import closest
 from discreet.errors import (
     BudgetExceeded,
     DiscreetError,
     InvalidArgument,
     QueryFailed,
     SourceError,
-    VolatileLedger,
 )
 from discreet.ledger import Ledger
 from discreet.ledger.names import name as checked_name
@@ -29,15 +24,16 @@ from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes
 from discreet.query.limits import refusal_of, set_limit
 from discreet.query.measuring import measure
+from discreet.query.opening import budget_of, establish, ledger_of, policy_of, versions_of
 from discreet.query.options import Options
 from discreet.query.parse import parse, render
-from discreet.query.policy import Policy
-from discreet.query.private import Private, private_plan
+from discreet.query.private import Private, plans_of, total_cost
 from discreet.query.records import records_of
 from discreet.query.report import report_of
 from discreet.query.target import Target, target_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
     import pyarrow as pa
@@ -45,10 +41,10 @@ if TYPE_CHECKING:
     from discreet.mechanisms import Mechanism
     from discreet.query.catalog import Catalog
     from discreet.query.plan import Question
+    from discreet.query.policy import Policy
 
-__all__ = ["Curator", "ledger_path", "policy_of"]
+__all__ = ["Curator"]
 
-_POLICIES = (".toml", ".yaml", ".yml")
 _REMEMBERED = 128
 """So many plans are kept."""
 
@@ -79,7 +75,7 @@ class Curator:
         self._opened_with = self.budget  # the default delta of questions follows it
         self._closed = False
         self._questions: dict[str, Question] = {}  # by their text
-        self._files = _versions(policy)  # of the data that the answers are about
+        self._files = versions_of(policy)  # of the data that the answers are about
 
     @classmethod
     def open(
@@ -124,9 +120,9 @@ class Curator:
         try:  # the data first: a ledger is made for what can be asked
             catalog = policy.resolve(engine)
             stated = policy.budget if budget is None else budget
-            books = ledger if isinstance(ledger, Ledger) else _ledger(ledger, policy, source, stated)
+            books = ledger if isinstance(ledger, Ledger) else ledger_of(ledger, policy, source, stated)
             try:
-                _establish(books, policy, stated)
+                establish(books, policy, stated)
                 set_limit(books, policy, analyst)
             except BaseException:
                 if books is not ledger:
@@ -164,7 +160,7 @@ class Curator:
         if target is None or not plans:
             self._check_files()
             return self._answer(question, None, (), (), repeated=False, entry=None)
-        total = _sum(plans)
+        total = total_cost(plans)
         fingerprint = self._fingerprint(question, target, options)
         if reuse:
             kept = self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst)
@@ -210,7 +206,7 @@ class Curator:
         """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
         question, target, options, plans = self._planned(text, epsilon, delta, cost, call)
-        total = _sum(plans)
+        total = total_cost(plans)
         answered, refusal = False, None
         if target is not None and plans:
             fingerprint = self._fingerprint(question, target, options)
@@ -286,7 +282,7 @@ class Curator:
     @property
     def budget(self) -> Budget:
         """The budget of the data set."""
-        return _budget_of(self.ledger, self.policy.name)
+        return budget_of(self.ledger, self.policy.name)
 
     @property
     def remaining(self) -> float:
@@ -346,8 +342,8 @@ class Curator:
         written.pop("epsilon", None)
         written.pop("delta", None)
         options = Options.of({**self._defaults(question), **written, **stated})
-        _check_bounds(question, options)
-        return question, target, options, () if target is None else _plans(question, target, options)
+        options.check(question)
+        return question, target, options, () if target is None else plans_of(question, target, options)
 
     def _parsed(self, text: str) -> Question:
         """The plan of the text, which depends on the text and the tables alone: it is kept for the next time."""
@@ -407,7 +403,7 @@ class Curator:
             question,
             measured,
             tables,
-            cost=_sum(plans),
+            cost=total_cost(plans),
             report=report_of(plans),
             repeated=repeated,
             entry=entry,
@@ -421,8 +417,8 @@ class Curator:
         low, high = 0.0, target.size
         for _ in range(_REFINED):
             middle = (low + high) / 2
-            plans = _plans(question, target.resized(middle), options)
-            denied = refusal_of(self.ledger, self.policy, _sum(plans), analyst=self.analyst)
+            plans = plans_of(question, target.resized(middle), options)
+            denied = refusal_of(self.ledger, self.policy, total_cost(plans), analyst=self.analyst)
             low, high = (middle, high) if denied is None else (low, middle)
         return BudgetExceeded(
             requested=target.size, remaining=low, unit=target.unit, of=error.of, until=error.until, question=True
@@ -431,117 +427,3 @@ class Curator:
     def _fingerprint(self, question: Question, target: Target, options: Options) -> str:
         facts = [question.canonical, str(target), repr(options), self._files]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-
-
-def _versions(policy: Policy) -> list[list[Any]]:
-    """The files of the data, with size and time."""
-    found: list[list[Any]] = []
-    for table in policy.tables.values():
-        if isinstance(table.source, str | os.PathLike):
-            for path in files_of(table.source).paths:
-                facts = Path(path).stat()
-                found.append([path, facts.st_size, facts.st_mtime_ns])
-    return found
-
-
-def _check_bounds(question: Question, options: Options) -> None:
-    """Bounds for something that the question does not aggregate would be silently ignored."""
-    aggregates = [aggregate for block in question.blocks for aggregate in block.aggregates]
-    known = {name for aggregate in aggregates for name in (aggregate.label, aggregate.of) if name}
-    for label, _ in options.bounds:
-        if label != "*" and label not in known:
-            raise InvalidArgument(
-                "bounds", label, f"the question aggregates no such thing. {closest(label, sorted(known))}"
-            )
-
-
-def _plans(question: Question, target: Target, options: Options) -> tuple[Private, ...]:
-    share = target.divided(max(1, len(question.blocks)))
-    return tuple(private_plan(block, share, options) for block in question.blocks)
-
-
-def _sum(plans: tuple[Private, ...]) -> Cost:
-    total = Cost.zero()
-    for plan in plans:
-        total += plan.cost
-    return total
-
-
-def policy_of(source: Any, *, unit: str | None, name: str | None, **given: Any) -> Policy:
-    """The policy that a source is, or the one that these arguments state about data."""
-    is_file = isinstance(source, str | os.PathLike) and os.fsdecode(source).lower().endswith(_POLICIES)
-    if isinstance(source, Policy) or is_file:
-        for argument, value in {"unit": unit, "name": name, **given}.items():
-            if value is not None:
-                raise InvalidArgument(argument, value, "the policy says it; change it there")
-        return source if isinstance(source, Policy) else Policy.load(source)
-    if unit is None:
-        raise InvalidArgument(
-            "unit",
-            None,
-            "say whose rows these are: unit='user_id' (the column that identifies a person), or unit='row' if every "
-            "row is about another person",
-        )
-    return Policy.of(source, unit=unit, name=name, **given)
-
-
-def ledger_path(policy: Policy, source: Any) -> Path | None:
-    """Where the ledger of a data set is, unless the caller says so: as the policy says, or beside it or the data.
-
-    None if all tables are in memory.
-    """
-    if policy.ledger is not None:
-        return policy.ledger
-    places = [source, *(table.source for table in policy.tables.values())]
-    for place in places:
-        if isinstance(place, str | os.PathLike):
-            path = Path(os.fsdecode(place))
-            while not path.exists() and any(sign in str(path) for sign in "*?["):
-                path = path.parent
-            return (path if path.is_dir() else path.parent) / f"{policy.name}.ledger"
-    return None
-
-
-def _ledger(ledger: object, policy: Policy, source: Any, budget: Budget | None) -> Ledger:
-    if ledger is not None and not isinstance(ledger, str | os.PathLike):
-        raise InvalidArgument("ledger", ledger, "pass the path of a file, a Ledger, or ':memory:'")
-    given = ledger is not None
-    path = Path(os.fsdecode(ledger)) if ledger is not None else ledger_path(policy, source)
-    in_memory = path is None or (given and str(path) == ":memory:")
-    if budget is None and (in_memory or (path is not None and not path.exists())):
-        raise _no_budget(policy)  # before a file is made that says nothing
-    if path is not None and not in_memory:
-        return Ledger.open(path)
-    if not given:
-        warnings.warn(VolatileLedger(policy.name), stacklevel=3)
-    return Ledger.in_memory()
-
-
-def _no_budget(policy: Policy) -> InvalidArgument:
-    return InvalidArgument(
-        "budget",
-        None,
-        f"nothing says yet how much may be spent on '{policy.name}': pass Budget(epsilon=3.0, delta=1e-6), or write "
-        "[budget] in the policy",
-    )
-
-
-def _budget_of(ledger: Ledger, dataset: str) -> Budget:
-    return next(standing.budget for standing in ledger.standings(dataset) if standing.holder == "dataset")
-
-
-def _establish(ledger: Ledger, policy: Policy, budget: Budget | None) -> None:
-    if budget is None:
-        if policy.name not in ledger.datasets():
-            raise _no_budget(policy)
-        _check_adjacency(_budget_of(ledger, policy.name))
-        return
-    _check_adjacency(budget)
-    ledger.establish(policy.name, budget)
-
-
-def _check_adjacency(budget: Budget) -> None:
-    if budget.adjacency != "add-remove":
-        raise InvalidArgument(
-            "budget", budget, "questions protect against adding or removing a person: use adjacency='add-remove'"
-        )

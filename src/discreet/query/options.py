@@ -7,10 +7,13 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import count, one_of, real
+from discreet.engines.names import closest
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from discreet.query.plan import Question
 
 __all__ = ["Options"]
 
@@ -54,6 +57,16 @@ class Options:
         """The stated range of an argument that goes by any of these labels, if any."""
         named = dict(self.bounds)
         return next((named[label] for label in (*labels, "*") if label in named), None)
+
+    def check(self, question: Question) -> None:
+        """Refuses bounds for something that the question does not aggregate: they would be silently ignored."""
+        aggregates = [aggregate for block in question.blocks for aggregate in block.aggregates]
+        known = {name for aggregate in aggregates for name in (aggregate.label, aggregate.of) if name}
+        for label, _ in self.bounds:
+            if label != "*" and label not in known:
+                raise InvalidArgument(
+                    "bounds", label, f"the question aggregates no such thing. {closest(label, sorted(known))}"
+                )
 
 
 def _bounds(given: Any) -> tuple[tuple[str, tuple[float, float]], ...]:

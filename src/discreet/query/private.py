@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from discreet.accounting import Cost
 from discreet.errors import InvalidArgument
 from discreet.query.allocation import Allocation, allocate, gaussian_multiplier
 from discreet.query.laws import GAUSSIAN, LAPLACE, staircase_law
 from discreet.query.moments import Moment, moments_of
 
 if TYPE_CHECKING:
-    from discreet.accounting import Cost
     from discreet.query.laws import Law
     from discreet.query.options import Options
-    from discreet.query.plan import Aggregate, Block
+    from discreet.query.plan import Aggregate, Block, Question
     from discreet.query.target import Target
 
-__all__ = ["MOST_CELLS", "Private", "private_plan"]
+__all__ = ["MOST_CELLS", "Private", "plans_of", "private_plan", "total_cost"]
 
 MOST_CELLS = 1 << 22
 """Answers with more public groups than this are refused."""
@@ -136,6 +136,20 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
             "GROUP BY", f"{plan.cells} groups", f"group by less: at most {MOST_CELLS} public groups are answered"
         )
     return plan
+
+
+def plans_of(question: Question, target: Target, options: Options) -> tuple[Private, ...]:
+    """The private plans of all blocks of a question, each at an equal share of the price."""
+    share = target.divided(max(1, len(question.blocks)))
+    return tuple(private_plan(block, share, options) for block in question.blocks)
+
+
+def total_cost(plans: tuple[Private, ...]) -> Cost:
+    """What answering all of them costs."""
+    total = Cost.zero()
+    for plan in plans:
+        total += plan.cost
+    return total
 
 
 def _bounded(aggregate: Aggregate, options: Options) -> Aggregate:

@@ -1,0 +1,114 @@
+"""Opening data: which policy, which ledger, which budget, and which versions of the files."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.engines.files import files_of
+from discreet.errors import InvalidArgument, VolatileLedger
+from discreet.ledger import Ledger
+from discreet.query.policy import Policy
+
+if TYPE_CHECKING:
+    from discreet.accounting import Budget
+
+__all__ = ["budget_of", "establish", "ledger_of", "ledger_path", "policy_of", "versions_of"]
+
+_POLICIES = (".toml", ".yaml", ".yml")
+
+
+def policy_of(source: Any, *, unit: str | None, name: str | None, **given: Any) -> Policy:
+    """The policy that a source is, or the one that these arguments state about data."""
+    is_file = isinstance(source, str | os.PathLike) and os.fsdecode(source).lower().endswith(_POLICIES)
+    if isinstance(source, Policy) or is_file:
+        for argument, value in {"unit": unit, "name": name, **given}.items():
+            if value is not None:
+                raise InvalidArgument(argument, value, "the policy says it; change it there")
+        return source if isinstance(source, Policy) else Policy.load(source)
+    if unit is None:
+        raise InvalidArgument(
+            "unit",
+            None,
+            "say whose rows these are: unit='user_id' (the column that identifies a person), or unit='row' if every "
+            "row is about another person",
+        )
+    return Policy.of(source, unit=unit, name=name, **given)
+
+
+def ledger_path(policy: Policy, source: Any) -> Path | None:
+    """Where the ledger of a data set is, unless the caller says so: as the policy says, or beside it or the data.
+
+    None if all tables are in memory.
+    """
+    if policy.ledger is not None:
+        return policy.ledger
+    places = [source, *(table.source for table in policy.tables.values())]
+    for place in places:
+        if isinstance(place, str | os.PathLike):
+            path = Path(os.fsdecode(place))
+            while not path.exists() and any(sign in str(path) for sign in "*?["):
+                path = path.parent
+            return (path if path.is_dir() else path.parent) / f"{policy.name}.ledger"
+    return None
+
+
+def ledger_of(ledger: object, policy: Policy, source: Any, budget: Budget | None) -> Ledger:
+    """The ledger that a caller names, or the one that belongs to the data; made only if there is a budget for it."""
+    if ledger is not None and not isinstance(ledger, str | os.PathLike):
+        raise InvalidArgument("ledger", ledger, "pass the path of a file, a Ledger, or ':memory:'")
+    given = ledger is not None
+    path = Path(os.fsdecode(ledger)) if ledger is not None else ledger_path(policy, source)
+    in_memory = path is None or (given and str(path) == ":memory:")
+    if budget is None and (in_memory or (path is not None and not path.exists())):
+        raise _no_budget(policy)  # before a file is made that says nothing
+    if path is not None and not in_memory:
+        return Ledger.open(path)
+    if not given:
+        warnings.warn(VolatileLedger(policy.name), stacklevel=3)
+    return Ledger.in_memory()
+
+
+def _no_budget(policy: Policy) -> InvalidArgument:
+    return InvalidArgument(
+        "budget",
+        None,
+        f"nothing says yet how much may be spent on '{policy.name}': pass Budget(epsilon=3.0, delta=1e-6), or write "
+        "[budget] in the policy",
+    )
+
+
+def budget_of(ledger: Ledger, dataset: str) -> Budget:
+    """The budget of a data set itself."""
+    return next(standing.budget for standing in ledger.standings(dataset) if standing.holder == "dataset")
+
+
+def establish(ledger: Ledger, policy: Policy, budget: Budget | None) -> None:
+    """Sets the budget of the data, or sees that there is one; it must be about adding or removing a unit."""
+    if budget is None:
+        if policy.name not in ledger.datasets():
+            raise _no_budget(policy)
+        _check_adjacency(budget_of(ledger, policy.name))
+        return
+    _check_adjacency(budget)
+    ledger.establish(policy.name, budget)
+
+
+def _check_adjacency(budget: Budget) -> None:
+    if budget.adjacency != "add-remove":
+        raise InvalidArgument(
+            "budget", budget, "questions protect against adding or removing a person: use adjacency='add-remove'"
+        )
+
+
+def versions_of(policy: Policy) -> list[list[Any]]:
+    """The files of the data, with size and time."""
+    found: list[list[Any]] = []
+    for table in policy.tables.values():
+        if isinstance(table.source, str | os.PathLike):
+            for path in files_of(table.source).paths:
+                facts = Path(path).stat()
+                found.append([path, facts.st_size, facts.st_mtime_ns])
+    return found
