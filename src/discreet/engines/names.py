@@ -35,7 +35,8 @@ def closest(name: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(name.lower(), list(folded), n=1)
     meant = f"Did you mean '{folded[close[0]]}'? " if close else ""
     more = f", … ({len(known)} in all)" if len(known) > _LISTED else ""
-    return f"{meant}There are: {', '.join(known[:_LISTED])}{more}."
+    verb = "are" if len(known) > 1 else "is only"
+    return f"{meant}There {verb}: {', '.join(known[:_LISTED])}{more}."
 
 
 def quoted(name: str) -> str:
