@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.accounting import sweep
+from discreet.accounting import sources
 from discreet.accounting.cost import Cost
 from discreet.accounting.curves import Profile, tradeoff_of
 from discreet.divergence import TradeOff, hockey_stick_gaussian, hockey_stick_laplace
@@ -111,8 +111,8 @@ def test_a_point_of_the_profile_does_not_depend_on_the_other_points(cost: Cost) 
 
 def test_many_epsilons_share_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    original = sweep.line_for_epsilon
-    monkeypatch.setattr(sweep, "line_for_epsilon", lambda *args: made.append(args) or original(*args))
+    original = sources.line_for_epsilon
+    monkeypatch.setattr(sources, "line_for_epsilon", lambda *args: made.append(args) or original(*args))
     deltas = SAMPLED.profile()(np.linspace(0.0, 10.0, 500))
     assert deltas[0] > 0.4 > 1e-11 > deltas[-1]
     assert len(made) <= 16  # both directions
