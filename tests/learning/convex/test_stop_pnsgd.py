@@ -48,6 +48,15 @@ def test_one_task_costs_the_mean_over_its_length_and_no_less():
     assert plan.cost.delta(1.0) == pytest.approx(exact, rel=1e-4)
 
 
+def test_noise_scales_with_rows_of_every_size():
+    one, *others = (
+        StopPNSGD().plan(Facts(loss=Logistic(), features=3, row_norm=r, records=90, adjacency="replace-one"), GOAL)
+        for r in (1.0, 1e-40, 1e6)
+    )
+    for plan in others:
+        assert plan.sigma / plan.facts.row_norm == pytest.approx(one.sigma, rel=1e-6)
+
+
 @pytest.mark.parametrize("tasks", [1, 50])
 def test_less_noise_is_needed_than_the_theorem_asks_for(tasks):
     # Theorem 32: sigma = 4 L sqrt(q ln(1/delta)) / epsilon, q = max(2 k ln(n)/n, 2 ln(1/delta))

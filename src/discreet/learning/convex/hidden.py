@@ -390,8 +390,9 @@ def calibrated(make: Callable[[float], HiddenPlan], goal: Goal, *, start: float)
     target, sigma = goal.gaussian, start
     plan = make(sigma)
     if goal.epsilon is not None and not plan.is_gaussian:
-        sigma = calibrate(lambda noise: make(noise).cost, epsilon=goal.epsilon, delta=goal.delta)
-        return make(sigma)
+        # in units of the start, so that the search is the same for losses of every size
+        share = calibrate(lambda part: make(part * start).cost, epsilon=goal.epsilon, delta=goal.delta)
+        return make(share * start)
     for _ in range(100):
         mu = math.sqrt(2 * plan.cost.zcdp())
         if target * (1 - 1e-9) <= mu <= target:
