@@ -72,9 +72,11 @@ class RowLattice:
         """The rows of a table of finite numbers."""
         # entries beyond 2^1000 steps count as that: further away the scaled row would overflow
         limit = math.ldexp(1.0, min(1000 + self.exponent, 1023))
-        scaled = np.ldexp(np.clip(np.array(table, dtype=np.float64, order="C"), -limit, limit), -self.exponent)
+        scaled = np.array(table, dtype=np.float64, order="C")  # one copy, changed in place: this is most of the work
+        np.clip(scaled, -limit, limit, out=scaled)
+        np.ldexp(scaled, -self.exponent, out=scaled)
         # rows that are far too long are halved, exactly, until their squares can be added without rounding
-        largest = np.abs(scaled).max(axis=1, initial=0.0)
+        largest = np.maximum(scaled.max(axis=1, initial=0.0), -scaled.min(axis=1, initial=0.0))
         far = largest >= _FAR
         if far.any():
             scaled[far] = np.ldexp(scaled[far], (_FAR_BITS - np.frexp(largest[far])[1])[:, None])
@@ -82,9 +84,10 @@ class RowLattice:
         for margin in (0.0, 1e-6):  # after the second pass nothing is too long
             squares = squared_lengths(scaled)
             long = squares > self.reach**2
-            if long.any():
-                factor = self.reach * (1 - margin) / np.sqrt(squares[long].astype(np.float64))
-                scaled[long] = np.trunc(scaled[long] * factor[:, None])
+            if not long.any():
+                break
+            factor = self.reach * (1 - margin) / np.sqrt(squares[long].astype(np.float64))
+            scaled[long] = np.trunc(scaled[long] * factor[:, None])
         return Rows(self, scaled)
 
 
