@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from discreet.accounting.leaves.guarantees import GaussianGuarantee
+from discreet.accounting.leaves.guarantees import Approximate, GaussianGuarantee
 from discreet.accounting.leaves.leaf import LARGEST_EPSILON, Leaf, Rival, check_fields
 from discreet.accounting.leaves.own import leaf_from_lower_curve
 from discreet.accounting.pairs.atoms import AtomsPair
@@ -114,8 +114,27 @@ class Contracted(Leaf):
         return None
 
     def alternatives(self, *, epsilon: float | None, delta: float | None) -> tuple[Parts, ...]:
-        """The state as it was: the table for compositions has a mass of about 1e-12 at infinity, and this has none."""
-        return (((GaussianGuarantee(self.mu), 1),),)
+        """The state as it was, and one point of the curve: the table for compositions has some mass at infinity."""
+        box = self.box(epsilon=epsilon, delta=delta)
+        return (((GaussianGuarantee(self.mu), 1),), *([] if box is None else [((box, 1),)]))
+
+    def box(self, *, epsilon: float | None, delta: float | None) -> Approximate | None:
+        """The (epsilon, delta) guarantee that answers this question; None where it would be empty."""
+        if epsilon is not None:
+            epsilon = epsilon if epsilon >= 1e-100 else 0.0
+            found = float(self.profile(np.array([epsilon]))[0])
+            return Approximate(epsilon, found) if epsilon <= LARGEST_EPSILON and found < 1 else None
+        if delta is None or not 0 < delta < 1:
+            return None
+        level, low, high = delta * (1 - 1e-9), 0.0, LARGEST_EPSILON
+        if self.profile(np.zeros(1))[0] <= level:
+            return Approximate(0.0, level)
+        if self.profile(np.array([high]))[0] > level:
+            return None
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self.profile(np.array([middle]))[0] <= level else (middle, high)
+        return Approximate(high, level)
 
     def if_released(self) -> Parts:
         return ((GaussianGuarantee(self.mu), 1),)

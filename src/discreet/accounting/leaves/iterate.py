@@ -72,7 +72,10 @@ class LastIterate(Leaf):
 
     def alternatives(self, *, epsilon: float | None, delta: float | None) -> tuple[Parts, ...]:
         """On a bounded set: how the steps after the last use contract hockey-stick divergences."""
-        return () if self._contracted is None else (((self._contracted, 1),),)
+        if self._contracted is None:
+            return ()
+        box = self._contracted.box(epsilon=epsilon, delta=delta)
+        return (((self._contracted, 1),), *([] if box is None else [((box, 1),)]))
 
     @cached_property
     def _contracted(self) -> Contracted | None:
