@@ -240,7 +240,7 @@ def _worst(
             "position=, or take worst() of all by the _by_position function of the algorithm",
         )
     worst = max((at(place) for place in range(1, last + 1)), key=lambda process_: process_.mu)
-    return cost_of(worst, adjacency, everybody=True)
+    return cost_of(worst, adjacency, everybody=worst.diameter is not None)
 
 
 def place_of(n: int, position: int | None, public: int = 0, *, name: str = "position") -> int:

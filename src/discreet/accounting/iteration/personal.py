@@ -227,7 +227,10 @@ class PersonalEpsilon(Drawable):
 
 def for_everybody(cost: Cost) -> Cost:
     """The cost without bounds that hold for the person at one place only."""
-    parts = [(replace(leaf, everybody=True) if isinstance(leaf, LastIterate) else leaf, n) for leaf, n in cost.parts]
+    parts = [
+        (replace(leaf, everybody=leaf.process.diameter is not None) if isinstance(leaf, LastIterate) else leaf, times)
+        for leaf, times in cost.parts
+    ]
     return Cost(tuple(parts), cost.adjacency)
 
 
