@@ -21,9 +21,9 @@ def test_planted_clusters_are_found():
     X = blobs()
     model = KMeans(4, bounds=(-10, 10)).fit(X)
     distances = np.linalg.norm(model.cluster_centers_[:, None] - CENTRES, axis=2)
-    assert distances.min(axis=0).max() < 0.5
+    assert distances.min(axis=0).max() < 1.0
     exact = cluster.KMeans(4, n_init=10, random_state=0).fit(X).inertia_
-    assert -model.score(X) < 1.2 * exact
+    assert -model.score(X) < 1.4 * exact
 
 
 def test_a_bad_start_far_from_the_data_is_left_behind():

@@ -92,12 +92,16 @@ def _start(whole: GroupTally, scaling: Scaling, table: Reals, account: Account, 
     return starting_centres(mean * half, deviation * half, number), deviation * half
 
 
-def _moved(centres: Reals, counts: Reals, sums: Reals, noise: float) -> Reals:
-    """Centres at the noisy means of their records; those of few records stay near where they were."""
-    largest = max(float(np.abs(centres).max()), 1e-300)
-    weight = noise / largest  # as many records there as the noise can hide
-    records = np.maximum(counts, 0.0)[:, None] + weight
-    return np.asarray((sums + weight * centres) / records)
+def _moved(centres: Reals, counts: Reals, sums: Reals, *, noise: float, spread: Reals) -> Reals:
+    """Centres on the way to the noisy means of their records: as far as these are better known than records are spread.
+
+    A mean of n records has the noise sigma / n; where a centre is uncertain by s, n^2 / (n^2 + (sigma / s)^2) of the
+    way is best. So centres of few records stay where they are.
+    """
+    records = np.maximum(counts, 1.0)[:, None]
+    blur = noise / math.sqrt(float(np.mean(spread**2)))
+    share = records**2 / (records**2 + blur**2)
+    return np.asarray(centres + share * (sums / records - centres))
 
 
 def _reseed(centres: Reals, counts: Reals, *, least: float, spread: Reals, turn: int) -> None:
@@ -181,12 +185,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bo
         account.pay(*whole.releases)
         centres, spread = _start(whole, scaling, table, account, number)
         rows = lattice.place(scaling.scaled(table))
+        noise = tally.deviations["sums"] * lattice.step
         for left in shown(range(rounds - 1, -1, -1), "k-means", verbose=bool(self.verbose)):
             account.pay(*tally.releases)
             noisy = tally.release(rows.steps.astype(np.int64), assigned(rows, centres), generator=account.generator)
-            moved = _moved(centres, noisy.counts, noisy.sums * lattice.step, tally.deviations["sums"] * lattice.step)
+            least = 3 * tally.deviations["counts"]
+            moved = _moved(centres, noisy.counts, noisy.sums * lattice.step, noise=noise, spread=spread)
             if left:
-                _reseed(moved, noisy.counts, least=3 * tally.deviations["counts"], spread=spread, turn=left)
+                _reseed(moved, noisy.counts, least=least, spread=spread, turn=left)
             centres = np.clip(moved, -half, half)
         self.cluster_centers_ = scaling.centre + centres
         self.n_iter_ = rounds
