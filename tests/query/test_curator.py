@@ -229,6 +229,14 @@ def test_a_policy_object_keeps_its_ledger_beside_the_data(tmp_path: Path) -> Non
         assert curator.ledger.path == tmp_path / "shop.ledger"
 
 
+def test_a_name_with_a_slash_is_no_folder(tmp_path: Path) -> None:
+    policy = shop(tmp_path)
+    policy.write_text(policy.read_text().replace('name = "shop"', 'name = "shop/2024"'))
+    with Curator.open(policy) as curator:
+        assert curator.ledger.path == tmp_path / "shop_2024.ledger"
+        assert curator.ledger.datasets() == ("shop/2024",)
+
+
 def test_a_folder_with_brackets_in_its_name_is_no_pattern(tmp_path: Path) -> None:
     (tmp_path / "a[1]").mkdir()
     assert (

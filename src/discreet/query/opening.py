@@ -51,7 +51,8 @@ def ledger_path(policy: Policy, source: Any) -> Path | None:
             path = Path(os.fsdecode(place))
             while not path.exists() and any(sign in str(path) for sign in "*?["):
                 path = path.parent
-            return (path if path.is_dir() else path.parent) / f"{policy.name}.ledger"
+            file = policy.name.replace("/", "_").replace(os.sep, "_")
+            return (path if path.is_dir() else path.parent) / f"{file}.ledger"
     return None
 
 
