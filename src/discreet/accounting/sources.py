@@ -326,7 +326,7 @@ def _is_table(pairs: Pairs) -> bool:
 
 def _coarse(pairs: Pairs, direction: Direction, epsilon: float | None, delta: float | None) -> Source:
     # the lower end is off by half a step for each release
-    return _grid(pairs, direction, epsilon, delta, width=2e-8 / sum(count for _, count in pairs))
+    return _grid(pairs, direction, epsilon, delta, width=1e-7 / sum(count for _, count in pairs))
 
 
 def _grid(

@@ -79,7 +79,7 @@ class WithoutReplacement(OfSample):
         return min(self.base.gdp(), super().gdp())
 
 
-_MANY = 1000
+_MANY = 10_000
 
 
 @lru_cache(maxsize=64)
