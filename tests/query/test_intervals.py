@@ -61,6 +61,12 @@ def test_parts_of_a_union_keep_their_intervals() -> None:
     ]
 
 
+def test_columns_of_a_union_that_may_share_noise_add_up() -> None:
+    part = "SELECT SUM(spend) AS s, AVG(spend) AS m FROM visits"
+    rows = asked(f"SELECT s + m AS b FROM ({part} UNION ALL {part} WHERE age > 30) x")
+    assert {(row["b_low"], row["b_high"]) for row in rows if row["b"] == 400} == {(350.0, 450.0)}
+
+
 @pytest.mark.parametrize(
     "text",
     [

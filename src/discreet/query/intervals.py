@@ -31,6 +31,8 @@ __all__ = ["with_intervals"]
 
 _ENDS = ("low", "high")
 _INFINITE = "CAST('inf' AS DOUBLE)"
+_MIXED = "mixed"
+"""The noise of a column that is made of several; what is combined with it is added up."""
 
 Edges = dict[str, dict[str, str]]
 """By alias of a table the columns that have ends, each with the name of the noise that it shares with others."""
@@ -117,7 +119,8 @@ def _of_parts(inner: exp.Expr, noisy: Mapping[str, dict[str, str]]) -> dict[str,
                 else:  # no noise in this part: the column is its own end
                     projections.append(exp.alias_(by_name[name].unalias().copy(), f"{name}_{which}"))
         part.set("expressions", projections)
-    return columns if len(found) == 1 else {name: f"parts {name}" for name in columns if name in names}
+    # Of several parts it is not known which columns share noise: all of them, to be safe.
+    return columns if len(found) == 1 else {name: _MIXED for name in columns if name in names}
 
 
 def _parts(tree: exp.Expr) -> Iterator[exp.Expr]:
@@ -152,10 +155,10 @@ def _ends(value: exp.Expr, edges: Edges, *, computed: bool) -> tuple[exp.Expr, e
     shifts: dict[str, list[tuple[exp.Expr, exp.Expr]]] = {}
     for (table, name), noise in noises.items():
         ends = [_double(_moved(value, table, name, which)) for which in _ENDS]
-        shifts.setdefault(noise, []).append((ends[0], ends[1]))
+        shifts.setdefault(_MIXED if _MIXED in noises.values() else noise, []).append((ends[0], ends[1]))
     below, above = _combined(centre, shifts, up=False), _combined(centre, shifts, up=True)
     low, high = (_parsed(f"{centre.sql('duckdb')} {sign} {part}") for sign, part in (("-", below), ("+", above)))
-    return low, high, " and ".join(sorted(set(noises.values())))
+    return low, high, next(iter(noises.values())) if len(set(noises.values())) == 1 else _MIXED
 
 
 def _combined(centre: exp.Expr, shifts: Mapping[str, list[tuple[exp.Expr, exp.Expr]]], *, up: bool) -> str:
