@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from discreet.learning.goal import Goal
     from discreet.learning.problem import Facts
 
-__all__ = ["SOLVERS", "chosen_solver"]
+__all__ = ["SOLVERS", "chosen_solver", "needs_records"]
 
 _NAMED: dict[str, Callable[[], Solver]] = {
     "descent": NoisyGradientDescent,
@@ -39,6 +39,15 @@ _NAMED: dict[str, Callable[[], Solver]] = {
 SOLVERS = ("auto", *_NAMED)
 _WIDE = 1000
 """Beyond this many features a second moment has more entries than it is worth."""
+
+
+def needs_records(asked: object, features: int, goal: Goal) -> bool:
+    """Whether the solver that `chosen_solver` would take has to know the number of records."""
+    if isinstance(asked, Solver):
+        return asked.needs_records
+    if asked != "auto":
+        return _NAMED[str(asked)]().needs_records
+    return features > _WIDE and not goal.is_pure
 
 
 def chosen_solver(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import count, nonnegative, one_of, positive
 from discreet.errors import InvalidArgument
-from discreet.learning.choosing import SOLVERS, chosen_solver
+from discreet.learning.choosing import SOLVERS, chosen_solver, needs_records
 from discreet.learning.convex.solver import Solver
 from discreet.learning.estimator import PrivateEstimator
 from discreet.learning.goal import Goal
@@ -106,9 +106,11 @@ class PrivateLinearModel(PrivateEstimator):
         if self.adjacency == "replace-one":
             records = len(table) if total is None else total
             public.append("the number of records, which stays the same when one is replaced")
-        elif isinstance(self.n_records, str):
+        elif isinstance(self.n_records, str) and (
+            needs_records(self.solver, features + bool(self.fit_intercept), goal) or self._may_buy_norm(features)
+        ):
             records = buy_records(goal.share(_RECORDS), table, account)
-        elif self.n_records is not None:
+        elif self.n_records is not None and not isinstance(self.n_records, str):
             records = count("n_records", self.n_records, least=1)
             public.append("the number of records, as stated")
         if self.bounds is None:
@@ -123,9 +125,7 @@ class PrivateLinearModel(PrivateEstimator):
                 public.append("the bounds of the columns; values beyond are clamped")
             scaling = Scaling.within(ends, constant=constant) if constant else Scaling.through_zero(ends)
             part = goal.share(_NORM)
-            if isinstance(self.row_norm, str) or (
-                self.row_norm is None and features > 4 and worth_buying(part, records)
-            ):
+            if isinstance(self.row_norm, str) or (self._may_buy_norm(features) and worth_buying(part, records)):
                 norm = buy_row_norm(part, scaling.norms(table), account, most=scaling.worst_norm)
             elif self.row_norm is None:
                 norm = scaling.worst_norm
@@ -135,6 +135,10 @@ class PrivateLinearModel(PrivateEstimator):
         left = goal.after(account.cost) if account.releases else goal
         rows = scaling.rows(table, norm)
         return Prepared(rows, scaling.radius(norm), scaling, left, records, tuple(public))
+
+    def _may_buy_norm(self, features: int) -> bool:
+        """Beside bounds of several columns a row is rarely as long as it might be: its norm is worth buying."""
+        return self.bounds is not None and self.row_norm is None and features > 4
 
     def _facts(self, loss: Loss, prepared: Prepared) -> Facts:
         return Facts(

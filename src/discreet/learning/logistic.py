@@ -59,7 +59,7 @@ class LogisticRegression(LinearClassifier):
     `row_norm`    a bound on the l2 norm of a row (scaled by the bounds, if there are any); longer rows are shortened.
                   Beside bounds of more than four columns it is bought if it is not stated (5 % of the price).
     `classes`     the list of labels; "private" buys those that are common.
-    `n_records`   how many records there are; "private", the default, buys it (2 %) where it is not public.
+    `n_records`   how many records there are; "private", the default, buys it (2 %) where it is needed and not public.
     `alpha`       the penalty alpha/2 ||w||^2 on the sum of losses, or "auto".
     `solver`      "auto", a name, or a solver of `discreet.learning.convex`. Those with hidden iterates, like "pnsgd",
                   set `personal_costs_`, the cost of every record by its position, if nothing was bought besides.

@@ -68,6 +68,7 @@ class NoisyGradientDescent(Solver):
     iterate: str = "average"
     name: ClassVar[str] = "noisy gradient descent"
     theorem: ClassVar[str] = "composition of Gaussian mechanisms [Dong et al. 2022, Cor. 3.3]"
+    needs_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         positive("radius", self.radius)

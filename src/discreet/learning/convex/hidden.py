@@ -333,6 +333,7 @@ class HiddenSolver(Solver):
     that all later ones move up, and `zeroed=True` says that this is meant.
     """
 
+    needs_records: ClassVar[bool] = True
     radius: float = 5.0
     batch: int | None = 1
     step: float | None = None

@@ -83,6 +83,7 @@ class FollowTheRegularizedLeader(Solver):
     band: int | None = None
     name: ClassVar[str] = "follow the regularised leader"
     theorem: ClassVar[str] = "adaptive composition of Gaussian mechanisms [Dong et al. 2022, Cor. 3.3]"
+    needs_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         positive("radius", self.radius)

@@ -71,6 +71,7 @@ class IterativeLocalization(Solver):
     phases: int | None = None
     name: ClassVar[str] = "iterative localization"
     theorem: ClassVar[str] = "a Gaussian mechanism on a strongly convex minimum; every record is in one phase alone"
+    needs_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         positive("radius", self.radius)

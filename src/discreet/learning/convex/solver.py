@@ -84,6 +84,7 @@ class Solver(ABC):
 
     name: ClassVar[str]
     theorem: ClassVar[str] = ""
+    needs_records: ClassVar[bool] = False  # whether the facts must have the number of records
 
     @abstractmethod
     def plan(self, facts: Facts, goal: Goal) -> Plan:
