@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from discreet.accounting.cost import Cost
     from discreet.learning.report import Release
     from discreet.noise import Generator
@@ -27,16 +29,19 @@ class Account:
         self.releases: list[Release] = []
 
     def pay(self, *releases: Release) -> None:
-        """Charge for what is about to be released; if that is refused, nothing is released."""
-        for release in releases:
-            if self._charge is not None:
-                self._charge(release.cost, reason=release.what)
-            self.releases.append(release)
+        """Charge for what is about to be released, all at once; if that is refused, nothing is paid or released."""
+        if self._charge is not None:
+            self._charge(_sum(releases), reason="; ".join(release.what for release in releases))
+        self.releases.extend(releases)
 
     @property
     def cost(self) -> Cost:
         """The composition of everything that was paid for."""
-        first, *others = (release.cost for release in self.releases)
-        for other in others:
-            first = first + other
-        return first
+        return _sum(self.releases)
+
+
+def _sum(releases: Sequence[Release]) -> Cost:
+    first, *others = (release.cost for release in releases)
+    for other in others:
+        first = first + other
+    return first
