@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ _SHARE = 0.1
 
 def chosen_classes(classes: Any, labels: NDArray[Any], goal: Goal, account: Account) -> NDArray[Any]:
     """The sorted list of classes, stated or bought with a share of the goal; a stated one must have every label."""
+    labels = _plain(labels)
     if classes is None:
         raise InvalidArgument(
             "classes", None, "the list of labels must not come from the data: state classes=[...], or buy 'private'"
@@ -39,16 +41,18 @@ def chosen_classes(classes: Any, labels: NDArray[Any], goal: Goal, account: Acco
             raise InvalidArgument("y", "what was passed", str(problem)) from None
         known = np.array(buy_classes(goal.share(_SHARE), labels, account))
     else:
-        known = np.unique(np.asarray(classes))
-        if known.dtype.kind != labels.dtype.kind and known.dtype.kind + labels.dtype.kind not in (
-            "bi",
-            "ib",
-            "if",
-            "fi",
-        ):
+        stated = _plain(list(classes) if isinstance(classes, AbstractSet) else classes)
+        if stated.dtype.kind == "O":
+            raise InvalidArgument("classes", "a mixed list", "labels are all text or all numbers")
+        known = np.unique(stated)
+        if not _comparable(known, labels):
             raise InvalidArgument("y", f"labels of dtype {labels.dtype}", f"the classes are of dtype {known.dtype}")
         if len(known) >= 2 and not np.isin(labels, known).all():
-            raise InvalidArgument("y", "what was passed", "it has labels that are not among the classes stated")
+            raise InvalidArgument(
+                "y",
+                "what was passed",
+                "it has labels that are not among the classes stated; add them to the list, or leave their records out",
+            )
     if len(known) < 2:
         raise InvalidArgument(
             "classes", f"{len(known)} class", "a classifier needs at least two classes, not one class or none"
@@ -56,7 +60,24 @@ def chosen_classes(classes: Any, labels: NDArray[Any], goal: Goal, account: Acco
     return known
 
 
+def _plain(values: Any) -> NDArray[Any]:
+    """Labels as an array of one type: frames and Arrow arrays keep text, and sometimes numbers, as Python objects."""
+    array = np.asarray(values)
+    if array.dtype.kind != "O":
+        return array
+    items = array.tolist()
+    texts = sum(isinstance(item, str) for item in items)
+    return array if 0 < texts < len(items) else np.array(items)  # text is never made from numbers beside it
+
+
+def _comparable(classes: NDArray[Any], labels: NDArray[Any]) -> bool:
+    """Numbers and truth values of any width compare with each other, all else with its own kind."""
+    kinds = {classes.dtype.kind, labels.dtype.kind}
+    return len(kinds) == 1 or kinds <= set("biuf")
+
+
 def encoded(table: Reals, labels: NDArray[Any], classes: NDArray[Any]) -> tuple[Reals, NDArray[np.intp]]:
     """The rows whose label is a class, and its place; others, which a bought list may lack, are left out row by row."""
+    labels = _plain(labels)
     known = np.isin(labels, classes)
     return table[known], np.searchsorted(classes, labels[known])

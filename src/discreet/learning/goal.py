@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from discreet.accounting.budget import Budget
 from discreet.accounting.calibration import calibrate
 from discreet.accounting.cost import ADJACENCIES, Cost
+from discreet.accounting.leaves.leaf import finite_epsilon
 from discreet.arguments import nonnegative, one_of, positive, probability, unit_fraction
 from discreet.errors import InvalidArgument
 
@@ -72,7 +73,7 @@ class Goal:
         if cost is not None:
             return cls._of_cost(cost, adjacency)
         return cls(
-            epsilon=positive("epsilon", epsilon),
+            epsilon=finite_epsilon(epsilon),
             delta=nonnegative("delta", 0.0 if delta is None else delta),
             adjacency=adjacency,
         )

@@ -34,8 +34,8 @@ def read_training(estimator: BaseEstimator, X: Any, y: Any, **options: Any) -> t
         table, targets = validate_data(estimator, _plain(X), y, dtype=np.float64, order="C", **options)
     except InvalidArgument:
         raise
-    except ValueError as problem:
-        raise InvalidArgument("X, y", "what was passed", _said(problem)) from None
+    except (TypeError, ValueError) as problem:
+        raise _refusal("X, y", problem) from None
     return table, targets
 
 
@@ -46,10 +46,37 @@ def numeric(targets: NDArray[Any]) -> Reals:
     return targets.astype(np.float64)
 
 
-def _said(problem: ValueError) -> str:
-    """What went wrong, without the value that could not be read."""
+_SAFE = ("feature names", "features, but", "minimum of", "Found array with dim", "requires y")
+"""What scikit-learn says in these refusals is about columns, not about records, and is passed on."""
+
+_NUMERIC = "could not convert to numbers: all columns must be numeric; encode text and dates by public rules"
+
+_WORDS = {
+    "could not convert": _NUMERIC,
+    "promote": _NUMERIC,
+    "contains NaN": "Input contains NaN. Leave such records out, or put public numbers in their place: an imputer that "
+    "learns from the data would be a release of its own",
+    "contains infinity": "Input contains infinity or a value too large for dtype('float64'). Put a bound in its "
+    "place, or leave the record out",
+    "Reshape your data": "Expected 2D array, one row for each record. Reshape your data with X.reshape(-1, 1) if it is "
+    "one column, X.reshape(1, -1) if it is one record",
+    "Complex data": "Complex data not supported; pass real and imaginary parts as two columns",
+    "Sparse": "Sparse data is not supported; pass X.toarray()",
+    "inconsistent numbers": "X and y must have the same number of rows",
+    "1d array": "y should be a 1d array, one target for each record",
+}
+
+
+def _refusal(what: str, problem: Exception) -> Exception:
+    """What went wrong, in words of our own where scikit-learn's may show values, counts, or an advice that costs."""
     text = str(problem)
-    return "could not convert to numbers: all columns must be numeric" if "could not convert" in text else text
+    if isinstance(problem, TypeError) and "argument must be a string" in text:
+        return problem  # the protocol asks for this one, which names a type and no value
+    if any(phrase in text for phrase in _SAFE):
+        return InvalidArgument(what, "what was passed", text.strip())
+    ours = (words for phrase, words in _WORDS.items() if phrase in text)
+    otherwise = "pass a table of numbers, one row for each record, and one target for each row"
+    return InvalidArgument(what, "what was passed", next(ours, otherwise))
 
 
 def read_table(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> Reals:
@@ -58,6 +85,6 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> Real
         table: Reals = validate_data(estimator, _plain(X), reset=reset, dtype=np.float64, order="C")
     except InvalidArgument:
         raise
-    except ValueError as problem:
-        raise InvalidArgument("X", "what was passed", _said(problem)) from None
+    except (TypeError, ValueError) as problem:
+        raise _refusal("X", problem) from None
     return table

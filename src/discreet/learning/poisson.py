@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.arguments import positive
 from discreet.errors import InvalidArgument
 from discreet.learning.glm import PrivateLinearModel
-from discreet.learning.inputs import read_table, read_training
+from discreet.learning.inputs import numeric, read_table, read_training
 from discreet.learning.losses import Poisson
 
 if TYPE_CHECKING:
@@ -82,12 +82,13 @@ class PoissonRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
             raise InvalidArgument("most", None, "state the largest count that is believed, without looking at the data")
         most = positive("most", self.most)
         account = self._account(charge)
-        table, counts = read_training(self, X, y, y_numeric=True)
+        table, targets = read_training(self, X, y, y_numeric=True)
+        counts = numeric(targets)
         if (counts < 0).any():
             raise InvalidArgument("y", "what was passed", "counts are not negative")
         prepared = self._prepared(goal, table, account)
         loss = Poisson(most=most, ceiling=math.log(most))
-        solved = self._solve(loss, prepared, [counts.astype(np.float64)], account)
+        solved = self._solve(loss, prepared, [counts], account)
         coefficients, intercept = prepared.scaling.unscaled(solved.weights[0])
         self.coef_, self.intercept_ = coefficients, float(intercept)
         self._report(solved, prepared, account, ("the largest count",))

@@ -1,0 +1,120 @@
+"""Tables and targets that cannot be read are refused in words that show no value, no count and no advice that costs."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+
+from discreet.errors import InvalidArgument
+from discreet.learning import (
+    PCA,
+    GaussianNB,
+    KMeans,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    StandardScaler,
+)
+
+SECRET = 123.456789
+ROWS = np.full((37, 2), SECRET)
+LABELS = np.arange(37) % 2
+
+MODELS = [
+    LogisticRegression(bounds=(0, 200), classes=[0, 1]),
+    LinearSVC(bounds=(0, 200), classes=[0, 1]),
+    GaussianNB(bounds=(0, 200), classes=[0, 1]),
+    LinearRegression(bounds=(0, 200), target_bounds=(0, 1)),
+    Ridge(bounds=(0, 200), target_bounds=(0, 1)),
+    PoissonRegressor(bounds=(0, 200), most=1),
+    StandardScaler(bounds=(0, 200)),
+    PCA(bounds=(0, 200)),
+    KMeans(2, bounds=(0, 200)),
+]
+
+UNREADABLE = {
+    "one dimension": (ROWS[:, 0], "reshape"),
+    "complex numbers": (ROWS + 1j, "complex"),
+    "text": (np.full((37, 2), f"{SECRET} mg"), "numeric"),
+    "a date": (pd.DataFrame({"a": ROWS[:, 0], "b": pd.Timestamp("2020-01-01")}), "numeric"),
+    "missing": (np.where(np.eye(37, 2), np.nan, ROWS), "public numbers"),
+    "infinite": (np.where(np.eye(37, 2), np.inf, ROWS), "infinity"),
+    "sparse": (scipy.sparse.csr_matrix(ROWS), "toarray"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+@pytest.mark.parametrize("estimator", MODELS, ids=lambda model: type(model).__name__)
+def test_what_cannot_be_read_is_refused_without_a_value_or_a_count(estimator, kind):
+    table, said = UNREADABLE[kind]
+    with pytest.raises(InvalidArgument) as refused:
+        estimator.fit(table, LABELS)
+    text = str(refused.value)
+    assert said in text.lower()
+    assert "123" not in text
+    assert "37" not in text
+    assert "sklearn" not in text
+
+
+@pytest.mark.parametrize("estimator", MODELS[:6], ids=lambda model: type(model).__name__)
+def test_targets_of_another_length_or_shape_are_refused_without_a_count(estimator):
+    for targets in (LABELS[:-1], np.column_stack([LABELS, LABELS])):
+        with pytest.raises(InvalidArgument) as refused:
+            estimator.fit(ROWS, targets)
+        assert "37" not in str(refused.value)
+        assert "36" not in str(refused.value)
+
+
+@pytest.mark.parametrize("estimator", MODELS[3:6], ids=lambda model: type(model).__name__)
+def test_text_is_no_target_of_a_regression(estimator):
+    with pytest.raises(InvalidArgument, match="pass numbers"):
+        estimator.fit(ROWS, np.array(["no", "yes"])[LABELS])
+
+
+@pytest.mark.parametrize("estimator", MODELS, ids=lambda model: type(model).__name__)
+def test_an_epsilon_that_protects_nobody_is_refused_as_it_was_passed(estimator):
+    spent = []
+    with pytest.raises(InvalidArgument, match=r"epsilon = 1000000\.0 .* above 600"):
+        type(estimator)(**{**estimator.get_params(), "epsilon": 1e6}).fit(
+            ROWS, LABELS, charge=lambda cost, *, reason: spent.append(cost)
+        )
+    assert not spent
+
+
+NAMES = np.array(["no", "yes"])[LABELS]
+
+WRITTEN = {
+    "objects": (NAMES.astype(object), ["no", "yes"]),
+    "a pandas column": (pd.Series(NAMES), ["no", "yes"]),
+    "pandas text": (pd.Series(NAMES, dtype="string"), ["no", "yes"]),
+    "a pandas category": (pd.Series(NAMES, dtype="category"), ["no", "yes"]),
+    "an Arrow column": (pa.array(NAMES), ["no", "yes"]),
+    "a list": (NAMES.tolist(), {"no", "yes"}),
+    "bytes of images": (LABELS.astype(np.uint8), [0, 1]),
+    "truth values": (LABELS.astype(bool), [0, 1]),
+    "floats": (LABELS.astype(float), [False, True]),
+    "numbers as objects": (LABELS.astype(object), [0, 1]),
+    "classes as objects": (NAMES, np.array(["no", "yes"], dtype=object)),
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+@pytest.mark.parametrize("estimator", MODELS[:3], ids=lambda model: type(model).__name__)
+def test_labels_are_read_however_they_are_kept(estimator, kind):
+    labels, classes = WRITTEN[kind]
+    rows = np.column_stack([200 * LABELS, 100 + 0 * LABELS])
+    fitted = clone(estimator).set_params(classes=classes, epsilon=100.0).fit(rows, labels)
+    assert fitted.predict(rows).tolist() == np.asarray(labels).tolist()
+
+
+def test_numbers_and_texts_are_never_taken_for_each_other():
+    mixed = np.array(["1"] * 36 + [1], dtype=object)
+    for labels, classes in ((mixed, ["0", "1"]), (LABELS, ["0", "1"]), (LABELS.astype(str), [0, 1])):
+        with pytest.raises(InvalidArgument, match="the classes are of dtype"):
+            LogisticRegression(bounds=(0, 200), classes=classes).fit(ROWS, labels)
+    with pytest.raises(InvalidArgument, match="all text or all numbers"):
+        LogisticRegression(bounds=(0, 200), classes=["1", None]).fit(ROWS, mixed)
