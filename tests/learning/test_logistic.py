@@ -186,3 +186,12 @@ def test_rows_of_classes_that_were_not_bought_do_not_show_in_the_public_number_o
     fitted.fit(X, y)
     assert fitted.classes_.tolist() == [0, 1]
     assert seen == [4000]
+
+
+@pytest.mark.parametrize("rare", [0, 1])
+def test_a_solver_that_needs_every_record_in_its_place_takes_no_bought_classes(rare):
+    X, y = planted()
+    y[:rare] = 7  # whether somebody has a label that is not bought must not decide what happens
+    hidden = model(solver="pnsgd", classes="private", adjacency="replace-one", alpha=1.0)
+    with pytest.raises(InvalidArgument, match="in its place"):
+        hidden.fit(X, y)

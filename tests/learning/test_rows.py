@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidArgument
-from discreet.learning.rows import PARTS, RowLattice, squared_lengths
+from discreet.learning.rows import PARTS, RowLattice, products, squared_lengths
 
 
 def table(rng, n, d, spread=1.0):
@@ -88,3 +88,19 @@ def test_no_finite_number_is_too_large_to_be_shortened(radius):
     assert np.isfinite(steps).all()
     assert all(sum(int(x) ** 2 for x in row) <= lattice.reach**2 for row in steps)
     assert (np.abs(steps).max(axis=1) > 0.5 * lattice.reach).all()
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 40), outputs=st.sampled_from([(), (1,), (3,)]))
+def test_the_product_of_a_row_does_not_depend_on_other_rows(seed, n, outputs):
+    rng = np.random.default_rng(seed)
+    rows, weights = table(rng, n, 13), rng.standard_normal((13, *outputs))
+    together = products(rows, weights)
+    assert np.allclose(together, rows @ weights)
+    alone = np.concatenate([products(rows[i : i + 1], weights) for i in range(n)])
+    assert (together == alone).all()
+    assert (products(rows[1:], weights) == together[1:]).all()
+
+
+def test_products_that_overflow_stay_in_their_row():
+    rows = np.array([[1.7e308, 1.7e308], [1.0, 2.0]])
+    assert products(rows, np.array([2.0, -3.0]))[1] == -4.0

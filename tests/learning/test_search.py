@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LogisticRegression as Unprotected
 
-from discreet import Budget, BudgetExceeded, Filter, InvalidArgument
+from discreet import Budget, BudgetExceeded, Cost, Filter, InvalidArgument
 from discreet.learning import LogisticRegression, PoissonRegressor, PrivateSearchCV
 
 
@@ -75,3 +76,16 @@ def test_what_would_be_free_or_impossible_is_refused(estimator, grid, word):
     X, y = planted(n=60)
     with pytest.raises(InvalidArgument, match=word):
         PrivateSearchCV(estimator, grid, epsilon=1.0, delta=1e-6).fit(X, y)
+
+
+class Wild(RegressorMixin, BaseEstimator):
+    """Predicts what is no number for the first row."""
+
+    def predict(self, X):
+        return np.where(np.arange(len(X)) == 0, np.nan, 0.0)
+
+
+def test_a_prediction_that_is_no_number_changes_the_score_by_one_record_at_most():
+    search = PrivateSearchCV(Wild(), {}, target_bounds=(0, 1))
+    score = search._noisy_score(Wild(), np.zeros((50, 2)), np.zeros(50), Cost.gaussian(1.0), None)
+    assert abs(score / 2**20 - 49) < 10  # ten deviations

@@ -3,9 +3,21 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 
 from discreet import Budget, BudgetExceeded, Cost, Curator, InvalidArgument, QueryFailed, QueryRefused
-from discreet.learning import LogisticRegression
+from discreet.learning import (
+    PCA,
+    GaussianNB,
+    KMeans,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegressor,
+    PrivateSearchCV,
+    StandardScaler,
+)
+from discreet.learning.convex import PNSGD
 from discreet.query.records import records_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.VolatileLedger")
@@ -137,3 +149,77 @@ def test_what_is_no_private_model_is_refused():
         desk.fit(Unprotected(), QUESTION, target="y")
     with curator() as desk, pytest.raises(InvalidArgument, match="epsilon"):
         desk.fit(model(epsilon=-1.0), QUESTION, target="y")
+
+
+MODELS = {
+    "logistic": LogisticRegression(epsilon=1.0, delta=1e-7, bounds=(0, 1), classes=[0, 1]),
+    "buying": LogisticRegression(epsilon=1.0, delta=1e-7, bounds="private", row_norm="private", classes=[0, 1]),
+    "three classes": LogisticRegression(epsilon=1.0, delta=1e-7, bounds=(0, 1), classes=[0, 1, 5]),
+    "pure": LogisticRegression(epsilon=1.0, delta=0.0, bounds=(0, 1), classes=[0, 1]),
+    "svc": LinearSVC(epsilon=1.0, delta=1e-7, bounds=(0, 1), classes=[0, 1, 5]),
+    "naive Bayes": GaussianNB(epsilon=1.0, delta=1e-7, bounds=(0, 1), classes=[0, 1]),
+    "least squares": LinearRegression(epsilon=1.0, delta=1e-7, bounds="private", target_bounds="private"),
+    "poisson": PoissonRegressor(epsilon=1.0, delta=1e-7, bounds=(0, 1), most=3),
+    "k-means": KMeans(3, epsilon=1.0, delta=1e-7, bounds=(0, 1)),
+    "components": PCA(epsilon=1.0, delta=1e-7, bounds=(0, 1)),
+    "scaler": StandardScaler(epsilon=1.0, delta=1e-7, bounds=(0, 1)),
+    "search": PrivateSearchCV(
+        LogisticRegression(bounds=(0, 1), classes=[0, 1]), {"alpha": [0.1, 1.0]}, epsilon=2.0, delta=1e-6
+    ),
+} | {
+    f"solver {name}": LogisticRegression(epsilon=1.0, delta=1e-7, bounds=(0, 1), classes=[0, 1], solver=name)
+    for name in ("descent", "functional", "leader", "localization", "objective", "output")
+}
+ONE_PERSON = [
+    "SELECT x, y FROM people WHERE person = 7",
+    "SELECT x, y FROM people WHERE person = -7",
+    "SELECT x, CASE WHEN person = 7 THEN -3 ELSE y END AS y FROM people",
+    "SELECT CASE WHEN person = 7 THEN 1.7e308 ELSE x END AS x, y FROM people",
+    "SELECT x, CASE WHEN person = 7 THEN 0.5 ELSE y END AS y FROM people",
+    "SELECT x, CASE WHEN person = 7 THEN CAST('nan' AS DOUBLE) ELSE y END AS y FROM people",
+]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_person_decides_whether_a_fit_succeeds(name):
+    table = pa.table({"person": np.arange(60), "x": np.linspace(0, 1, 60), "y": np.arange(60) % 2})
+    with curator(table, epsilon=20.0, delta=1e-4) as desk:
+        for text in ONE_PERSON:
+            desk.fit(clone(MODELS[name]), text, target="y")
+
+
+@pytest.mark.parametrize("records", [59, 60])
+def test_a_solver_that_shows_the_number_of_records_is_refused_whatever_it_is(records):
+    table = pa.table({"person": np.arange(60), "x": np.linspace(0, 1, 60), "y": np.arange(60) % 2})
+    told = {"bounds": (0, 1), "row_norm": 1.0, "classes": [0, 1], "n_records": records}
+    with curator(table) as desk, pytest.raises(QueryFailed):
+        desk.fit(model(solver=PNSGD(zeroed=True, public=58), **told), "SELECT x, y FROM people", target="y")
+
+
+@pytest.mark.parametrize(("units", "people"), [(["a", "a\0", "b"], 3), ([2**62, 2**62 + 1, 2**62], 2)])
+def test_who_is_the_same_person_is_as_in_questions(units, people):
+    table = pa.table({"person": units, "x": [0.1, 0.2, 0.3], "y": [0, 1, 0]})
+    with curator(table) as desk:
+        X, _ = records_of("SELECT x, y FROM people", "y", desk.tables).read(desk._engine)
+        assert len(X) == people
+
+
+def test_a_row_that_is_a_unit_gives_one_record():
+    table = pa.table({"x": [0.1, 0.2], "y": [0, 1]})
+    twice = "SELECT x, y FROM (SELECT x, y FROM people UNION ALL SELECT x, y FROM people) AS q"
+    with Curator.open({"people": table}, unit="row", budget=Budget(epsilon=1.0)) as desk:
+        assert len(records_of("SELECT x, y FROM people", "y", desk.tables).read(desk._engine)[0]) == 2
+        with pytest.raises(QueryRefused, match="several records"):
+            records_of(twice, "y", desk.tables)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("DOUBLE", "f"), ("DECIMAL(9, 2)", "f"), ("BIGINT", "i"), ("BOOLEAN", "b"), ("VARCHAR", "U")]
+)
+@pytest.mark.parametrize("who", [1, -1])
+def test_the_dtype_of_the_target_depends_on_its_type_alone(kind, dtype, who):
+    table = pa.table({"person": [1, 2], "x": [0.1, 0.2], "y": [0, 1]})
+    with curator(table) as desk:
+        text = f"SELECT x, CAST(y AS {kind}) AS y FROM people WHERE person = {who}"
+        _, y = records_of(text, "y", desk.tables).read(desk._engine)
+        assert (y.dtype.kind, len(y)) == (dtype, int(who == 1))

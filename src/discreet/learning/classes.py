@@ -23,8 +23,13 @@ __all__ = ["chosen_classes", "encoded"]
 _SHARE = 0.1
 
 
-def chosen_classes(classes: Any, labels: NDArray[Any], goal: Goal, account: Account) -> NDArray[Any]:
-    """The sorted list of classes, stated or bought with a share of the goal; a stated one must have every label."""
+def chosen_classes(
+    classes: Any, labels: NDArray[Any], goal: Goal, account: Account, *, unseen: bool = False
+) -> NDArray[Any]:
+    """The sorted list of classes, stated or bought with a share of the goal; a stated one must have every label.
+
+    Labels are not looked at if they are `unseen`: `encoded` then leaves out those that are no classes.
+    """
     labels = _plain(labels)
     if classes is None:
         raise InvalidArgument(
@@ -36,7 +41,8 @@ def chosen_classes(classes: Any, labels: NDArray[Any], goal: Goal, account: Acco
         from sklearn.utils.multiclass import check_classification_targets
 
         try:
-            check_classification_targets(labels)
+            if not unseen:
+                check_classification_targets(labels)
         except ValueError as problem:
             raise InvalidArgument("y", "what was passed", str(problem)) from None
         known = np.array(buy_classes(goal.share(_SHARE), labels, account))
@@ -47,7 +53,7 @@ def chosen_classes(classes: Any, labels: NDArray[Any], goal: Goal, account: Acco
         known = np.unique(stated)
         if not _comparable(known, labels):
             raise InvalidArgument("y", f"labels of dtype {labels.dtype}", f"the classes are of dtype {known.dtype}")
-        if len(known) >= 2 and not np.isin(labels, known).all():
+        if len(known) >= 2 and not unseen and not np.isin(labels, known).all():
             raise InvalidArgument(
                 "y",
                 "what was passed",

@@ -35,6 +35,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     verbose: bool
     random_state: Any
 
+    _unseen: bool = False
+
     cost_: Cost
     noise_: dict[str, float]
     solver_: str
@@ -54,6 +56,19 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     def price(self) -> Cost:
         """The most that a fit reveals, from its parameters alone: what a curator charges before it reads a row."""
         return self._goal().cost
+
+    def fit_unseen(self, X: Any, y: Any) -> Any:
+        """`fit` for data that only a curator may look at: no value in it decides whether this succeeds.
+
+        A failure would tell one bit that nobody paid for. So no records at all are fitted like few, labels that are not
+        among the classes stated are left out, and negative counts are zero. Solvers that take the number and the order
+        of the records for public are refused.
+        """
+        self._unseen = True
+        try:
+            return self.fit(X, y)
+        finally:
+            del self._unseen
 
     def _account(self, charge: Charge | None) -> Account:
         if charge is not None and not callable(charge):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.arguments import count, nonnegative, one_of, positive
 from discreet.errors import InvalidArgument
 from discreet.learning.choosing import SOLVERS, chosen_solver, needs_records
+from discreet.learning.convex.hidden import HiddenPlan
 from discreet.learning.convex.solver import Solver
 from discreet.learning.estimator import PrivateEstimator
 from discreet.learning.goal import Goal
@@ -156,12 +157,28 @@ class PrivateLinearModel(PrivateEstimator):
         automatic = isinstance(self.alpha, str)
         solver, facts, why = chosen_solver(self.solver, self._facts(loss, prepared), goal, automatic_alpha=automatic)
         plan = solver.plan(facts, goal)
+        self._check_places(plan)
         weights = []
         for column in targets:
             problem = Problem.of(facts, prepared.rows, column)
             account.pay(*plan.releases)
             weights.append(plan.run(problem, verbose=bool(self.verbose), generator=account.generator).weights)
         return Solved(weights, solver.name, plan, why)
+
+    def _check_places(self, plan: Plan) -> None:
+        """Refuse a plan of which the number and the order of the records are part, where these are not public."""
+        if not isinstance(plan, HiddenPlan):
+            return
+        if self._unseen:
+            raise InvalidArgument(
+                "solver", plan.name, "the number and the order of its records would be public; use another solver"
+            )
+        if isinstance(getattr(self, "classes", None), str):
+            raise InvalidArgument(
+                "classes",
+                "private",
+                f"{plan.name} needs every record in its place, and a bought list may leave some out; state classes",
+            )
 
     def _report(self, solved: Solved, prepared: Prepared, account: Account, stated: tuple[str, ...]) -> None:
         """Set `cost_`, `noise_`, `solver_` and `report_`; `stated` are facts that the user gave."""

@@ -30,6 +30,7 @@ def _plain(X: Any) -> Any:
 
 def read_training(estimator: BaseEstimator, X: Any, y: Any, **options: Any) -> tuple[Reals, NDArray[Any]]:
     """X as float64 rows and y as given, of the same length, without NaN or infinities."""
+    options["ensure_min_samples"] = _fewest(estimator)
     try:
         table, targets = validate_data(estimator, _plain(X), y, dtype=np.float64, order="C", **options)
     except InvalidArgument:
@@ -37,6 +38,11 @@ def read_training(estimator: BaseEstimator, X: Any, y: Any, **options: Any) -> t
     except (TypeError, ValueError) as problem:
         raise _refusal("X, y", problem) from None
     return table, targets
+
+
+def _fewest(estimator: BaseEstimator) -> int:
+    """None at all, where the number of records is nobody's to see."""
+    return 0 if getattr(estimator, "_unseen", False) else 1
 
 
 def numeric(targets: NDArray[Any]) -> Reals:
@@ -82,7 +88,9 @@ def _refusal(what: str, problem: Exception) -> Exception:
 def read_table(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> Reals:
     """X as float64 rows; with reset=False, of the columns that the estimator was fitted to."""
     try:
-        table: Reals = validate_data(estimator, _plain(X), reset=reset, dtype=np.float64, order="C")
+        table: Reals = validate_data(
+            estimator, _plain(X), reset=reset, dtype=np.float64, order="C", ensure_min_samples=_fewest(estimator)
+        )
     except InvalidArgument:
         raise
     except (TypeError, ValueError) as problem:

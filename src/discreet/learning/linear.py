@@ -19,6 +19,7 @@ from discreet.learning.inputs import numeric, read_table, read_training
 from discreet.learning.losses import Huber, Squared
 from discreet.learning.problem import Problem
 from discreet.learning.purchases import buy_bounds
+from discreet.learning.rows import products
 from discreet.learning.scaling import one_bound
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ class LinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
         if not isinstance(solver, Solver):
             solver, facts, why = chosen_solver(solver, facts, prepared.goal, automatic_alpha=False)
         plan = solver.plan(facts, prepared.goal)
+        self._check_places(plan)
         problem = Problem.of(facts, prepared.rows, targets)
         account.pay(*plan.releases)
         weights = plan.run(problem, verbose=bool(self.verbose), generator=account.generator).weights
@@ -161,7 +163,7 @@ class LinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
     def predict(self, X: Any) -> Reals:
         """x . coef_ + intercept_ of every row."""
         check_is_fitted(self)
-        return np.asarray(read_table(self, X) @ self.coef_ + self.intercept_)
+        return products(read_table(self, X), self.coef_) + self.intercept_
 
 
 class Ridge(LinearRegression):

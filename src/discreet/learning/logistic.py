@@ -13,6 +13,7 @@ from discreet.learning.classes import chosen_classes, encoded
 from discreet.learning.glm import PrivateLinearModel
 from discreet.learning.inputs import read_table, read_training
 from discreet.learning.losses import Logistic, Softmax, probabilities
+from discreet.learning.rows import products
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +36,7 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
     def decision_function(self, X: Any) -> Reals:
         """The margins: one column for two classes, else one for each class."""
         check_is_fitted(self)
-        margins = read_table(self, X) @ self.coef_.T + self.intercept_
+        margins = products(read_table(self, X), self.coef_.T) + self.intercept_
         return np.asarray(margins[:, 0] if len(self.classes_) == 2 else margins)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -110,7 +111,7 @@ class LogisticRegression(LinearClassifier):
         goal = self._check_public()
         account = self._account(charge)
         table, labels = read_training(self, X, y)
-        classes = chosen_classes(self.classes, labels, goal, account)
+        classes = chosen_classes(self.classes, labels, goal, account, unseen=self._unseen)
         table, targets = encoded(table, labels, classes)
         prepared = self._prepared(goal, table, account, total=len(labels))
         loss = Logistic() if len(classes) == 2 else Softmax(outputs=len(classes))

@@ -87,7 +87,7 @@ class GaussianNB(ClassifierMixin, BoundedEstimator):  # type: ignore[misc]  # sc
         nonnegative("var_smoothing", self.var_smoothing)
         account = self._account(charge)
         table, labels = read_training(self, X, y)
-        classes = chosen_classes(self.classes, labels, goal, account)
+        classes = chosen_classes(self.classes, labels, goal, account, unseen=self._unseen)
         priors = self._stated_priors(len(classes))
         table, places = encoded(table, labels, classes)
         bounded = self._bounded(goal, table, account)

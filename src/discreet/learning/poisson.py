@@ -14,6 +14,7 @@ from discreet.errors import InvalidArgument
 from discreet.learning.glm import PrivateLinearModel
 from discreet.learning.inputs import numeric, read_table, read_training
 from discreet.learning.losses import Poisson
+from discreet.learning.rows import products
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +85,7 @@ class PoissonRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
         account = self._account(charge)
         table, targets = read_training(self, X, y, y_numeric=True)
         counts = numeric(targets)
-        if (counts < 0).any():
+        if not self._unseen and (counts < 0).any():
             raise InvalidArgument("y", "what was passed", "counts are not negative")
         prepared = self._prepared(goal, table, account)
         loss = Poisson(most=most, ceiling=math.log(most))
@@ -97,7 +98,7 @@ class PoissonRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
     def predict(self, X: Any) -> Reals:
         """The expected count of every row."""
         check_is_fitted(self)
-        return np.exp(np.minimum(read_table(self, X) @ self.coef_ + self.intercept_, 700.0))
+        return np.exp(np.minimum(products(read_table(self, X), self.coef_) + self.intercept_, 700.0))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

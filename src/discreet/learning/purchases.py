@@ -55,7 +55,7 @@ def buy_bounds(goal: Goal, table: Reals, account: Account) -> tuple[Reals, Reals
             "two quantiles a column, by the exponential mechanism",
         )
     )
-    squeezed = np.arcsinh(table / _FINEST)
+    squeezed = np.arcsinh(np.clip(table, -(2.0**61), 2.0**61) / _FINEST)  # no value makes it overflow
     ends = np.array(
         [[float(q) for q in mechanism.release(squeezed[:, j], generator=account.generator)] for j in range(features)]
     )

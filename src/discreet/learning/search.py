@@ -15,7 +15,6 @@ from discreet.accounting.cost import Cost
 from discreet.arguments import unit_fraction
 from discreet.errors import InvalidArgument
 from discreet.learning.estimator import PrivateEstimator
-from discreet.learning.progress import shown
 from discreet.learning.report import Release
 from discreet.learning.scaling import one_bound
 from discreet.learning.tuning import Runs
@@ -109,13 +108,14 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
         table, targets = _indexable(X), np.asarray(y)
         held = bernoulli(validation, size=len(targets), generator=account.generator)
         best: tuple[int, Any, dict[str, Any]] | None = None
-        for _ in shown(range(runs.draw(account.generator)), "search", verbose=bool(self.verbose), total=None):
+        for _ in range(runs.draw(account.generator)):  # without a bar, which would show how many
             chosen = grid[int(uniform_integers(len(grid), generator=account.generator))]
             seed = None if account.generator is None else int(uniform_integers(2**31, generator=account.generator))
             model = clone(self.estimator).set_params(
                 **chosen, cost=base, budget=None, adjacency=self.adjacency, random_state=seed
             )
-            model.fit(_rows(table, ~held), targets[~held])
+            learn = model.fit_unseen if self._unseen else model.fit
+            learn(_rows(table, ~held), targets[~held])
             if not _within(model.cost_, base):
                 raise InvalidArgument(
                     "estimator",
@@ -171,7 +171,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
         else:
             low, high = one_bound("target_bounds", self.target_bounds)
             error = (np.clip(model.predict(X), low, high) - np.clip(y, low, high)) / (high - low)
-            scores = np.trunc(np.clip(1 - error**2, 0, 1) * _GRAINS).astype(np.int64)
+            right = np.where(np.isfinite(error), 1 - error**2, 0.0)  # a prediction may be inf - inf
+            scores = np.trunc(np.clip(right, 0, 1) * _GRAINS).astype(np.int64)
         pure = base.pure_epsilon()
         mechanism: DiscreteLaplace | RoundedGaussian
         if math.isfinite(pure):

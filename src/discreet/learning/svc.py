@@ -72,7 +72,7 @@ class LinearSVC(LinearClassifier):
         goal, loss = self._check_public(), SmoothedHinge(width=self.width)
         account = self._account(charge)
         table, labels = read_training(self, X, y)
-        classes = chosen_classes(self.classes, labels, goal, account)
+        classes = chosen_classes(self.classes, labels, goal, account, unseen=self._unseen)
         table, places = encoded(table, labels, classes)
         prepared = self._prepared(goal, table, account, total=len(labels))
         against = [1] if len(classes) == 2 else list(range(len(classes)))

@@ -59,8 +59,8 @@ class Model(Protocol):
     def price(self) -> Cost:
         """The most that a fit reveals, known before any data is read."""
 
-    def fit(self, X: Any, y: Any) -> Any:
-        """Learn, at no more than the price."""
+    def fit_unseen(self, X: Any, y: Any) -> Any:
+        """Learn, at no more than the price; whether it succeeds depends on no value in the data."""
 
 
 class Curator:
@@ -257,7 +257,7 @@ class Curator:
         NULL are left out. The model's own `price` is charged: epsilon and delta, or the `cost` that it was given.
         """
         self._check_open()
-        if not hasattr(model, "price") or not hasattr(model, "fit"):
+        if not hasattr(model, "price") or not hasattr(model, "fit_unseen"):
             raise InvalidArgument(
                 "model",
                 type(model).__name__,
@@ -268,7 +268,7 @@ class Curator:
         self._check_files()
         entry = self.ledger.reserve(self.policy.name, price, analyst=self.analyst, what=reason or f"{model!r}: {text}")
         try:
-            model.fit(*records.read(self._engine))
+            model.fit_unseen(*records.read(self._engine))
         except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
             problem = type(error).__name__
         else:

@@ -20,6 +20,7 @@ from discreet.noise import uniform_integers
 from discreet.query.parse import parse
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from discreet.engines import DuckDBEngine
@@ -39,22 +40,41 @@ class Records:
     def read(self, engine: DuckDBEngine) -> tuple[NDArray[np.float64], NDArray[Any]]:
         """X and y: for every unit one of its rows without NULL, each with the same chance."""
         columns = [f"CAST({aggregate.argument} AS DOUBLE) AS f{i}" for i, aggregate in enumerate(self.block.aggregates)]
-        wanted = [*columns, f"{self.block.keys[0].column} AS y", *([] if self.block.row_level else ["u"])]
+        # the engine says which units are the same: "a" and "a\0" are not
+        unit = [] if self.block.row_level else ["DENSE_RANK() OVER (ORDER BY u) AS u"]
+        wanted = [*columns, f"{self.block.keys[0].column} AS y", *unit]
         with engine.session() as session:
             table = session.table(f"SELECT {', '.join(wanted)} FROM ({self.block.rows})")
         X = np.column_stack([table.column(f"f{i}").to_numpy() for i in range(len(self.features))]).astype(np.float64)
-        labels = table.column("y")
-        complete = np.isfinite(X).all(axis=1) & ~np.asarray(labels.is_null().to_numpy(zero_copy_only=False), dtype=bool)
-        y = np.asarray(labels.to_pylist(), dtype=object)
-        chosen = np.flatnonzero(complete)
+        y, known = _targets(table.column("y"))
+        chosen = np.flatnonzero(np.isfinite(X).all(axis=1) & known)
         if not self.block.row_level:
-            units = np.asarray(table.column("u").to_pylist(), dtype=object)[chosen].astype(str)
+            units = np.asarray(table.column("u").to_numpy(), dtype=np.int64)[chosen]
             lots = uniform_integers(1 << 62, size=max(1, len(chosen)))[: len(chosen)]
             order = np.lexsort((lots, units))
             first = np.ones(len(order), dtype=bool)
             first[1:] = units[order][1:] != units[order][:-1]
             chosen = np.sort(chosen[order[first]])
-        return X[chosen], np.array(y[chosen].tolist())
+        return X[chosen], y[chosen]
+
+
+def _targets(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The targets, of a dtype that the column's type decides and no value in it, and which of them are there."""
+    import pyarrow as pa
+
+    known = ~np.asarray(column.is_null().to_numpy(), dtype=bool)
+    kind, values = column.type, column.to_pylist()
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_uint64(kind):
+        y: NDArray[Any] = np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
+        return y, known & np.isfinite(y)
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        plain = np.bool_ if pa.types.is_boolean(kind) else np.int64
+        return np.array([value or 0 for value in values], dtype=plain), known
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return np.array([value or "" for value in values], dtype=np.str_), known
+    y = np.empty(len(values), dtype=object)
+    y[:] = values
+    return y, known
 
 
 def records_of(text: str, target: str, catalog: Catalog) -> Records:
@@ -86,4 +106,7 @@ def records_of(text: str, target: str, catalog: Catalog) -> Records:
     question = parse(f"SELECT {quoted[target]}, {sums} FROM ({inner}) AS rows GROUP BY {quoted[target]}", catalog)
     if len(question.blocks) != 1 or len(question.blocks[0].aggregates) != len(features):
         raise QueryRefused("rows for a model come from one SELECT over people", advice="leave out UNION ALL")
-    return Records(question.blocks[0], features)
+    block = question.blocks[0]
+    if block.row_level and block.rows_per_unit != 1:
+        raise QueryRefused("one row would become several records", advice="leave out UNION ALL and joins")
+    return Records(block, features)
