@@ -16,6 +16,7 @@ from discreet.learning import (
     LinearSVC,
     LogisticRegression,
     PoissonRegressor,
+    PrivateSearchCV,
     Ridge,
     StandardScaler,
 )
@@ -118,3 +119,16 @@ def test_numbers_and_texts_are_never_taken_for_each_other():
             LogisticRegression(bounds=(0, 200), classes=classes).fit(ROWS, labels)
     with pytest.raises(InvalidArgument, match="all text or all numbers"):
         LogisticRegression(bounds=(0, 200), classes=["1", None]).fit(ROWS, mixed)
+
+
+@pytest.mark.parametrize("estimator", MODELS, ids=lambda model: type(model).__name__)
+def test_a_rehearsal_passes_what_can_be_fitted_and_leaves_no_trace(estimator):
+    fresh = clone(estimator)
+    fresh.rehearse(2)
+    assert vars(fresh) == vars(clone(estimator))
+    with pytest.raises(InvalidArgument, match="for all 2 columns"):
+        fresh.set_params(bounds=[(0, 1)] * 3).rehearse(2)
+
+
+def test_a_search_is_rehearsed_with_the_classes_of_its_estimator():
+    PrivateSearchCV(LogisticRegression(bounds=(0, 1), classes=["a", "b"]), {"alpha": [1.0, 10.0]}).rehearse(2)

@@ -104,10 +104,12 @@ def test_a_failure_on_the_data_stays_paid_and_says_nothing():
 
 
 class Interrupted(LogisticRegression):
-    """A model whose fit is stopped by hand."""
+    """A model whose fit is stopped by hand, once it has rows of people and not the zeros of a rehearsal."""
 
     def fit(self, X, y, *, charge=None):
-        raise KeyboardInterrupt
+        if X.any():
+            raise KeyboardInterrupt
+        return super().fit(X, y, charge=charge)
 
 
 def test_an_interrupted_fit_stays_paid():
@@ -223,3 +225,24 @@ def test_the_dtype_of_the_target_depends_on_its_type_alone(kind, dtype, who):
         text = f"SELECT x, CAST(y AS {kind}) AS y FROM people WHERE person = {who}"
         _, y = records_of(text, "y", desk.tables).read(desk._engine)
         assert (y.dtype.kind, len(y)) == (dtype, int(who == 1))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"bounds": None}, "State what is known"),
+        ({"bounds": [(20, 80)]}, "for all 2 columns"),
+        ({"bounds": (5, 1)}, "low < high"),
+        ({"classes": None}, "must not come from the data"),
+        ({"classes": [True]}, "at least two classes"),
+        ({"solver": "objectiv"}, "did you mean 'objective'"),
+        ({"solver": "statistics"}, "use another solver"),
+        ({"alpha": -1.0}, "number >= 0"),
+    ],
+)
+def test_what_is_wrong_whatever_the_data_are_is_said_and_costs_nothing(wrong, said):
+    with curator() as desk:
+        with pytest.raises(InvalidArgument, match=said):
+            desk.fit(model(**wrong), QUESTION, target="y")
+        assert desk.spent == Cost.zero()
+        assert not list(desk.ledger.entries(kind="reserve"))

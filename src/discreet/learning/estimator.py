@@ -6,7 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from sklearn.base import BaseEstimator, clone
 
 from discreet.errors import InvalidArgument
 from discreet.learning.account import Account
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
     from discreet.noise import Generator
 
 __all__ = ["PrivateEstimator"]
+
+
+_ROWS = 1000
+"""Rows of zeros in a rehearsal; how many says nothing."""
+
+
+class _Stopped(Exception):
+    """A rehearsal came as far as its first release."""
+
+
+def _stop(*_: object, **__: object) -> None:
+    raise _Stopped
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -69,6 +82,22 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             return self.fit(X, y)
         finally:
             del self._unseen
+
+    def rehearse(self, features: int) -> None:
+        """Refuse what no data could make right: bounds that are missing or too few, classes, a solver for other losses.
+
+        A copy is fitted to rows of zeros and stopped where it would pay for its first release, before any noise is
+        drawn. No record is read, so that a refusal may say why; `Curator.fit` asks for it before it charges.
+        """
+        if self.adjacency == "replace-one":
+            return  # plans depend on the number of records, which rows of zeros do not have
+        stated = getattr(getattr(self, "estimator", self), "classes", None)
+        labels = [0] if stated is None or isinstance(stated, str) else list(stated) or [0]
+        rehearsal: Any = clone(self)
+        try:
+            rehearsal.fit(np.zeros((_ROWS, features)), np.resize(np.array(labels), _ROWS), charge=_stop)
+        except _Stopped:
+            return
 
     def _account(self, charge: Charge | None) -> Account:
         if charge is not None and not callable(charge):

@@ -255,6 +255,7 @@ class Curator:
 
         `text` selects the features, which must be numbers, and `target`; one row of every unit is used, and rows with
         NULL are left out. The model's own `price` is charged: epsilon and delta, or the `cost` that it was given.
+        What is wrong whatever the data are, as bounds for too few columns, is refused before and costs nothing.
         """
         self._check_open()
         if not hasattr(model, "price") or not hasattr(model, "fit_unseen"):
@@ -265,6 +266,8 @@ class Curator:
             )
         price = model.price
         records = records_of(text, target, self._catalog)
+        if hasattr(model, "rehearse"):
+            model.rehearse(len(records.features))
         self._check_files()
         entry = self.ledger.reserve(self.policy.name, price, analyst=self.analyst, what=reason or f"{model!r}: {text}")
         try:
