@@ -47,7 +47,7 @@ def checks():
         exempt = exemptions(estimator)
         for one, check in estimator_checks_generator(estimator):
             name = (check.func if isinstance(check, functools.partial) else check).__name__
-            marks = [pytest.mark.xfail(reason=exempt[name], strict=False)] if name in exempt else []
+            marks = [pytest.mark.xfail(reason=exempt[name], strict=True)] if name in exempt else []
             yield pytest.param(one, check, marks=marks, id=f"{type(one).__name__}-{name}")
 
 
