@@ -194,8 +194,11 @@ def test_no_person_decides_whether_a_fit_succeeds(name):
 def test_a_solver_that_shows_the_number_of_records_is_refused_whatever_it_is(records):
     table = pa.table({"person": np.arange(60), "x": np.linspace(0, 1, 60), "y": np.arange(60) % 2})
     told = {"bounds": (0, 1), "row_norm": 1.0, "classes": [0, 1], "n_records": records}
-    with curator(table) as desk, pytest.raises(QueryFailed):
-        desk.fit(model(solver=PNSGD(zeroed=True, public=58), **told), "SELECT x, y FROM people", target="y")
+    with curator(table) as desk:
+        before = desk.remaining
+        with pytest.raises(InvalidArgument, match="would be public"):
+            desk.fit(model(solver=PNSGD(zeroed=True, public=58), **told), "SELECT x, y FROM people", target="y")
+        assert desk.remaining == before
 
 
 @pytest.mark.parametrize(("units", "people"), [(["a", "a\0", "b"], 3), ([2**62, 2**62 + 1, 2**62], 2)])

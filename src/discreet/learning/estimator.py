@@ -94,6 +94,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         stated = getattr(getattr(self, "estimator", self), "classes", None)
         labels = [0] if stated is None or isinstance(stated, str) else list(stated) or [0]
         rehearsal: Any = clone(self)
+        rehearsal._unseen = True  # what a curator must refuse is refused here as well
         try:
             rehearsal.fit(np.zeros((_ROWS, features)), np.resize(np.array(labels), _ROWS), charge=_stop)
         except _Stopped:
