@@ -132,3 +132,16 @@ def test_a_rehearsal_passes_what_can_be_fitted_and_leaves_no_trace(estimator):
 
 def test_a_search_is_rehearsed_with_the_classes_of_its_estimator():
     PrivateSearchCV(LogisticRegression(bounds=(0, 1), classes=["a", "b"]), {"alpha": [1.0, 10.0]}).rehearse(2)
+
+
+@pytest.mark.parametrize("make", [pa.table, pa.record_batch])
+def test_the_columns_of_an_arrow_table_are_known_by_their_names(make):
+    table = make({"dose": ROWS[:, 0], "age": np.arange(37), "ill": LABELS.astype(bool)})
+    fitted = StandardScaler(bounds=(0, 200)).fit(table)
+    assert fitted.feature_names_in_.tolist() == ["dose", "age", "ill"]
+    assert fitted.transform(table).shape == (37, 3)
+    with pytest.raises(InvalidArgument, match="same order"):
+        fitted.transform(table.select(["age", "dose", "ill"]))
+    for other in (NAMES, pa.array([0] * 37, pa.timestamp("s")), [{"a": 1}] * 37):
+        with pytest.raises(InvalidArgument, match="must be numbers"):
+            StandardScaler(bounds=(0, 200)).fit(make({"dose": ROWS[:, 0], "other": other}))

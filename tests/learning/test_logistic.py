@@ -49,7 +49,8 @@ def test_frames_and_arrow_tables_are_read():
     fitted = model().fit(frame, pd.Series(y))
     assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
     assert fitted.score(frame, y) > 0.9
-    assert model().fit(pa.table({name: X[:, i] for i, name in enumerate("abc")}), y).score(X, y) > 0.9
+    table = pa.table({name: X[:, i] for i, name in enumerate("abc")})
+    assert model().fit(table, y).score(table, y) > 0.9
 
 
 def test_it_works_in_a_pipeline():
