@@ -6,7 +6,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LogisticRegression as Unprotected
 
 from discreet import Budget, BudgetExceeded, Cost, Filter, InvalidArgument
-from discreet.learning import LogisticRegression, PoissonRegressor, PrivateSearchCV
+from discreet.learning import Goal, LogisticRegression, PoissonRegressor, PrivateSearchCV
+from discreet.learning.search import _base
+from discreet.learning.tuning import Runs
 
 
 def planted(n=4000, seed=0):
@@ -27,6 +29,14 @@ def test_it_finds_the_better_setting_and_spends_what_it_was_given():
     assert 2.9 < search.cost_.epsilon(1e-6) <= 3.0 + 1e-6
     assert "Papernot" in str(search.report_)
     assert search.predict(X).shape == (4000,)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-7), (0.3, 1e-9), (2.0, 1e-5), (8.0, 1e-6)])
+@pytest.mark.parametrize("expected", [2.0, 5.0, 40.0])
+def test_every_price_is_met_and_spent(epsilon, delta, expected):
+    goal = Goal(epsilon=epsilon, delta=delta)
+    _, total = _base(goal, Runs(expected))
+    assert 0.98 * epsilon <= total.epsilon(delta) <= epsilon * (1 + 1e-9)
 
 
 def test_one_fit_would_have_had_more_for_itself():
