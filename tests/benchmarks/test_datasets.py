@@ -42,7 +42,11 @@ def test_a_category_outside_the_public_list_has_no_column(datasets):
     assert sex.names == ("sex=Female", "sex=Male")
 
 
-@pytest.mark.parametrize("name", ["adult", "credit", "digits", "breast cancer", "diamonds", "flights"])
+PACKAGED = [pytest.param(name, marks=pytest.mark.slow) for name in ("adult", "credit", "diamonds", "flights")]
+"""Their files come with packages that the tests do not install."""
+
+
+@pytest.mark.parametrize("name", ["digits", "breast cancer", *PACKAGED])
 def test_rows_are_within_the_bounds_and_the_norm_that_are_called_public(datasets, name):
     try:
         data = datasets.ALL[name]()

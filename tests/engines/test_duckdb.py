@@ -133,7 +133,7 @@ def test_a_view_of_a_database_is_refused_since_its_rows_may_be_about_many(engine
     )
     with pytest.raises(SourceError, match="'v' as a view"):
         engine.register("v", path, table="v")
-    with pytest.raises(SourceError, match="no table 'w'\\. There are: t"):
+    with pytest.raises(SourceError, match="no table 'w'\\. There is only: t"):
         engine.register("w", path, table="w")
 
 

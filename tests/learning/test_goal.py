@@ -35,6 +35,14 @@ def test_what_is_left_beside_what_was_spent_meets_the_goal_together_with_it(goal
     assert not goal.met_by(spent + Cost.gaussian(0.8 / left.gaussian))  # and wastes little
 
 
+def test_many_small_purchases_are_read_by_their_composition():
+    goal, spent = Goal(epsilon=1.0, delta=1e-6), 208 * Cost.exponential_mechanism(0.0053)  # 1.1 if they are added up
+    left = goal.after(spent)
+    assert goal.met_by(spent + Cost.gaussian(1 / left.gaussian))
+    assert goal.met_by(spent + Cost.approximate(left.epsilon, left.delta))
+    assert left.epsilon > 0.5
+
+
 def test_a_goal_that_is_spent_has_nothing_left():
     with pytest.raises(InvalidArgument, match="nothing is left"):
         Goal(mu=0.1).after(Cost.gaussian(1.0))

@@ -47,6 +47,10 @@ def checks():
         exempt = exemptions(estimator)
         for one, check in estimator_checks_generator(estimator):
             name = (check.func if isinstance(check, functools.partial) else check).__name__
+            if (
+                name == "check_array_api_input"
+            ):  # for arrays of other libraries, which scikit-learn asks for by a switch
+                continue
             marks = [pytest.mark.xfail(reason=exempt[name], strict=True)] if name in exempt else []
             yield pytest.param(one, check, marks=marks, id=f"{type(one).__name__}-{name}")
 

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from discreet.arguments import count, nonnegative, one_of, positive
 from discreet.errors import InvalidArgument
 from discreet.learning.choosing import SOLVERS, chosen_solver, needs_records
@@ -13,12 +15,12 @@ from discreet.learning.convex.hidden import HiddenPlan
 from discreet.learning.convex.solver import Solver
 from discreet.learning.estimator import PrivateEstimator
 from discreet.learning.goal import Goal
+from discreet.learning.inputs import read_table
 from discreet.learning.problem import Facts, Problem
 from discreet.learning.purchases import buy_bounds, buy_records, buy_row_norm, worth_buying
 from discreet.learning.scaling import Scaling, checked_bounds
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from discreet.accounting.iteration.personal import PersonalCosts
@@ -67,6 +69,7 @@ class PrivateLinearModel(PrivateEstimator):
     solver: Any
 
     personal_costs_: PersonalCosts
+    bounds_: Reals
 
     def _check_public(self) -> Goal:
         """Refuse, before any data is read, what can be refused."""
@@ -121,6 +124,7 @@ class PrivateLinearModel(PrivateEstimator):
         else:
             if isinstance(self.bounds, str):
                 ends = buy_bounds(goal.share(_BOUNDS), table, account)
+                self.bounds_ = np.column_stack(ends)  # released: predictions clamp to them too
             else:
                 ends = checked_bounds(self.bounds, features)
                 public.append("the bounds of the columns; values beyond are clamped")
@@ -136,6 +140,11 @@ class PrivateLinearModel(PrivateEstimator):
         left = goal.after(account.cost) if account.releases else goal
         rows = scaling.rows(table, norm)
         return Prepared(rows, scaling.radius(norm), scaling, left, records, tuple(public))
+
+    def _read(self, X: Any) -> Reals:
+        """Rows to predict for, of the columns of the fit, clamped to bounds that were bought."""
+        table = read_table(self, X)
+        return np.clip(table, *self.bounds_.T) if isinstance(self.bounds, str) else table
 
     def _may_buy_norm(self, features: int) -> bool:
         """Beside bounds of several columns a row is rarely as long as it might be: its norm is worth buying."""

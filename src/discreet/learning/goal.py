@@ -153,8 +153,13 @@ class Goal:
                 raise self._too_much(spent)
             return Goal(mu=math.sqrt(left) * (1 - 1e-12), adjacency=self.adjacency)
         assert self.epsilon is not None
-        delta = self.delta / 2 if spent.epsilon(0.0) == math.inf else 0.0
-        epsilon = math.nextafter(self.epsilon - spent.epsilon(delta), 0)
+        # some of delta is given up where that saves much of epsilon
+        delta, paid = 0.0, spent.epsilon(0.0)
+        if not self.is_pure and (cheaper := spent.epsilon(self.delta / 2)) < 0.9 * paid:
+            delta, paid = self.delta / 2, cheaper
+        epsilon = math.nextafter(self.epsilon - paid, 0)
+        if delta and epsilon > 0:
+            epsilon = self._box_beside(spent, epsilon, self.delta - delta)
         if not epsilon > 0:
             raise self._too_much(spent)
         ratio = None
@@ -165,6 +170,14 @@ class Goal:
             else:
                 ratio = 1 / self._beside(spent)
         return Goal(epsilon=epsilon, delta=self.delta - delta, adjacency=self.adjacency, ratio=ratio)
+
+    def _box_beside(self, spent: Cost, epsilon: float, delta: float) -> float:
+        """At most `epsilon`, so that a box of it is also *read* as within the goal beside what was spent."""
+        for _ in range(40):
+            if self.met_by(spent + Cost.approximate(epsilon, delta, adjacency=self.adjacency)):
+                return epsilon
+            epsilon *= 0.97
+        return 0.0
 
     def _beside(self, spent: Cost) -> float:
         """The smallest noise multiplier of a Gaussian release that, with what was spent, meets the goal."""

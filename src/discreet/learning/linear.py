@@ -15,7 +15,7 @@ from discreet.learning.convex.functional import FunctionalMechanism
 from discreet.learning.convex.solver import Solver
 from discreet.learning.convex.statistics import SufficientStatistics
 from discreet.learning.glm import PrivateLinearModel, Solved
-from discreet.learning.inputs import numeric, read_table, read_training
+from discreet.learning.inputs import numeric, read_training
 from discreet.learning.losses import Huber, Squared
 from discreet.learning.problem import Problem
 from discreet.learning.purchases import buy_bounds
@@ -163,7 +163,7 @@ class LinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
     def predict(self, X: Any) -> Reals:
         """x . coef_ + intercept_ of every row."""
         check_is_fitted(self)
-        return products(read_table(self, X), self.coef_) + self.intercept_
+        return products(self._read(X), self.coef_) + self.intercept_
 
 
 class Ridge(LinearRegression):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.learning.classes import chosen_classes, encoded
 from discreet.learning.glm import PrivateLinearModel
-from discreet.learning.inputs import read_table, read_training
+from discreet.learning.inputs import read_training
 from discreet.learning.losses import Logistic, Softmax, probabilities
 from discreet.learning.rows import products
 
@@ -36,7 +36,7 @@ class LinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mis
     def decision_function(self, X: Any) -> Reals:
         """The margins: one column for two classes, else one for each class."""
         check_is_fitted(self)
-        margins = products(read_table(self, X), self.coef_.T) + self.intercept_
+        margins = products(self._read(X), self.coef_.T) + self.intercept_
         return np.asarray(margins[:, 0] if len(self.classes_) == 2 else margins)
 
     def predict(self, X: Any) -> NDArray[Any]:

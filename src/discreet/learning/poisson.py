@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.arguments import positive
 from discreet.errors import InvalidArgument
 from discreet.learning.glm import PrivateLinearModel
-from discreet.learning.inputs import numeric, read_table, read_training
+from discreet.learning.inputs import numeric, read_training
 from discreet.learning.losses import Poisson
 from discreet.learning.rows import products
 
@@ -98,7 +98,7 @@ class PoissonRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
     def predict(self, X: Any) -> Reals:
         """The expected count of every row."""
         check_is_fitted(self)
-        return np.exp(np.minimum(products(read_table(self, X), self.coef_) + self.intercept_, 700.0))
+        return np.exp(np.minimum(products(self._read(X), self.coef_) + self.intercept_, 700.0))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

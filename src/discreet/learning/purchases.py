@@ -45,9 +45,13 @@ def buy_records(goal: Goal, table: Reals, account: Account) -> int:
 
 
 def buy_bounds(goal: Goal, table: Reals, account: Account) -> tuple[Reals, Reals]:
-    """For every column, bounds that hold about 99 % of it: two quantiles on a scale that is logarithmic away from 0."""
+    """For every column, bounds that hold nearly all of it: two quantiles on a scale that is logarithmic far from 0.
+
+    Quintiles are bought, which noise in ranks moves far less than extremes, and the range between them is continued by
+    one and a half times as much on both sides: 3.4 standard deviations of a normal column, all of a uniform one.
+    """
     features = table.shape[1]
-    mechanism = _quantiles(goal, (0.005, 0.995), features)
+    mechanism = _quantiles(goal, (0.2, 0.8), features)
     account.pay(
         Release(
             f"bounds of {features} columns",
@@ -61,10 +65,8 @@ def buy_bounds(goal: Goal, table: Reals, account: Account) -> tuple[Reals, Reals
     )
     ends += [-_GRAIN, _GRAIN]
     low, high = np.sinh(ends[:, 0]) * _FINEST, np.sinh(ends[:, 1]) * _FINEST
-    flat = ~(low < high)
-    centre = (low + high) / 2
-    width = np.maximum(np.abs(centre), 1.0) * 1e-3
-    return np.where(flat, centre - width, low), np.where(flat, centre + width, high)
+    beyond = 1.5 * np.maximum(high - low, 1e-6)
+    return low - beyond, high + beyond
 
 
 def buy_row_norm(goal: Goal, norms: Reals, account: Account, *, most: float) -> float:
