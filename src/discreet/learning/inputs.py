@@ -21,11 +21,13 @@ __all__ = ["numeric", "read_table", "read_training"]
 def _plain(X: Any) -> Any:
     """What was passed, which scikit-learn can read; columns of an Arrow table, which keep their names, are numbers."""
     if type(X).__module__.split(".")[0] == "pyarrow" and hasattr(X, "column_names"):
-        from pyarrow import types
+        from pyarrow import Table, types
 
         numbers = types.is_integer, types.is_floating, types.is_boolean, types.is_decimal
         if not all(any(test(kind) for test in numbers) for kind in X.schema.types):
             raise InvalidArgument("X", "an Arrow table", "all its columns must be numbers without nulls")
+        # not every release of scikit-learn knows the columns of a record batch by their names
+        return X if isinstance(X, Table) else Table.from_batches([X])
     return X
 
 
