@@ -58,6 +58,26 @@ def test_budgets_and_costs_are_read_in_their_own_notion():
     assert Goal.of(cost=Cost.gaussian(4.0)).gaussian <= 0.25
     assert Goal.of(cost=Cost.pure(0.5)) == Goal(epsilon=0.5)
     assert Goal.of(cost=Cost.pure(0.5)).is_pure
+    assert Goal.of(cost=2 * Cost.laplace(4.0)) == Goal(epsilon=0.5)
+    assert Goal.of(cost=Cost.approximate(1.0, 1e-6)) == Goal(epsilon=1.0, delta=1e-6)
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        Cost.pure(0.7),
+        Cost.approximate(1.0, 1e-5),
+        Cost.concentrated(0.1),
+        Cost.gaussian(2.0),
+        3 * Cost.gaussian(4.0) + Cost.gaussian_dp(0.3),
+        Cost.gaussian(3.0) + Cost.concentrated(0.02),
+    ],
+    ids=repr,
+)
+def test_what_meets_the_goal_of_a_price_is_read_as_no_more_than_the_price(price):
+    spent = Goal.of(cost=price).cost
+    for delta in (1e-3, 1e-5, 1e-8):
+        assert spent.epsilon(delta) <= price.epsilon(delta) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +92,11 @@ def test_budgets_and_costs_are_read_in_their_own_notion():
         ({"cost": Cost.gaussian(1.0), "budget": Budget(mu=1.0)}, "one of them"),
         ({"cost": 3}, "discreet.Cost"),
         ({"budget": 3}, "discreet.Budget"),
-        ({"cost": Cost.approximate(1.0, 1e-6)}, "neither pure nor Gaussian"),
+        ({"cost": 2 * Cost.approximate(1.0, 1e-6)}, "plain guarantee"),
+        ({"cost": 10 * Cost.gaussian(2.0).sampled(rate=0.1)}, "plain guarantee"),
+        ({"cost": Cost.gaussian(2.0) + Cost.approximate(1.0, 1e-6)}, "plain guarantee"),
+        ({"cost": Cost.zero()}, "plain guarantee"),
+        ({"cost": 7 * Cost.pure(100.0)}, "protects nobody"),
         ({"budget": Budget(mu=1.0, adjacency="replace-one")}, "adjacency"),
     ],
 )

@@ -81,7 +81,12 @@ class Goal:
     @classmethod
     def _of_budget(cls, budget: object, adjacency: str) -> Goal:
         if not isinstance(budget, Budget):
-            raise InvalidArgument("budget", budget, "pass a discreet.Budget, such as Budget(epsilon=1.0, delta=1e-6)")
+            raise InvalidArgument(
+                "budget",
+                budget,
+                "pass a discreet.Budget, such as Budget(epsilon=1.0, delta=1e-6): the most that this fit may spend. "
+                "A filter or a ledger pays for it by fit(X, y, charge=...)",
+            )
         if budget.adjacency != adjacency:
             raise InvalidArgument("budget", budget, f"its adjacency is not the estimator's, {adjacency!r}")
         if budget.mu is not None:
@@ -98,14 +103,21 @@ class Goal:
             raise InvalidArgument("cost", cost, "pass a discreet.Cost, such as Cost.gaussian_dp(0.2)")
         if cost.adjacency != adjacency:
             raise InvalidArgument("cost", cost, f"its adjacency is not the estimator's, {adjacency!r}")
+        kinds, parts = _kinds(cost), cost.to_dict()["parts"]
         pure = cost.epsilon(0.0)
         if math.isfinite(pure) and pure > 0:
-            return cls(epsilon=pure, adjacency=adjacency)
-        rho = cost.zcdp()
-        if math.isfinite(rho) and rho > 0:
-            # a Gaussian release of sqrt(2 rho) costs rho: exactly this cost if it is Gaussian, else less than it allows
-            return cls(mu=math.sqrt(2 * rho) * (1 - 1e-12), adjacency=adjacency)
-        raise InvalidArgument("cost", cost, "it is neither pure nor Gaussian nor concentrated; pass epsilon and delta")
+            return cls(epsilon=finite_epsilon(pure), adjacency=adjacency)
+        if kinds == {"approximate"} and len(parts) == 1 and parts[0]["count"] == 1:
+            return cls(epsilon=finite_epsilon(parts[0]["epsilon"]), delta=parts[0]["delta"], adjacency=adjacency)
+        if kinds and kinds <= {"gaussian", "gaussian_dp", "concentrated"}:
+            # a Gaussian release of sqrt(2 rho) is one of rho: exactly this cost, or less than a concentrated one allows
+            return cls(mu=math.sqrt(2 * positive("cost", cost.zcdp())) * (1 - 1e-12), adjacency=adjacency)
+        raise InvalidArgument(
+            "cost",
+            cost,
+            "state the price as a plain guarantee: Cost.pure, Cost.approximate, Cost.concentrated, Cost.gaussian_dp or "
+            "Cost.gaussian; or pass epsilon and delta",
+        )
 
     @property
     def cost(self) -> Cost:
@@ -230,6 +242,11 @@ class Goal:
             return cost.gdp() <= self.mu * (1 + 1e-9)
         assert self.epsilon is not None
         return cost.epsilon(self.delta) <= self.epsilon * (1 + 1e-9)
+
+
+def _kinds(cost: Cost) -> set[str]:
+    """The kinds of a cost's parts."""
+    return {str(part.get("kind")) for part in cost.to_dict()["parts"]}
 
 
 @lru_cache(maxsize=256)
