@@ -48,6 +48,17 @@ def test_the_engine_and_its_sessions_follow_the_protocols(engine: DuckDBEngine) 
 # Sources
 
 
+def test_numbers_are_tallied_over_any_number_of_batches(engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.engines.duckdb._BATCH", 1000)
+    with engine.session() as session:
+        counts = session.tally("SELECT CAST(i * i % 7 AS INTEGER) FROM range(5003) t(i)", 9)
+        assert counts.tolist() == np.bincount(np.arange(5003) ** 2 % 7, minlength=9).tolist()
+        assert session.tally("SELECT 1 WHERE false", 2).tolist() == [0, 0]
+        for wrong in ("9", "-1", "NULL::INTEGER"):
+            with pytest.raises(EngineError):
+                session.tally(f"SELECT CASE WHEN i = 3000 THEN {wrong} ELSE 1 END FROM range(5003) t(i)", 9)
+
+
 def frames() -> dict[str, object]:
     table = visits()
     return {

@@ -43,7 +43,7 @@ def test_only_needed_columns_are_read_and_rows_are_one_plain_select():
         "SELECT city, SUM(s) FROM v WHERE s > 1 GROUP BY city"
     )
     assert block_of(text).rows == (
-        'SELECT t0."user_id" AS u, t0."city" AS k0, NULLIF((t0."spend" * 2.0e0), CAST(\'NaN\' AS DOUBLE)) AS x0 '
+        'SELECT t0."user_id" AS u, t0."city" AS k0, (t0."spend" * 2.0e0) AS x0 '
         'FROM "visits" AS t0 WHERE t0."user_id" IS NOT NULL AND ((t0."spend" * 2.0e0) > 1.0e0)'
     )
 

@@ -16,7 +16,7 @@ from discreet.noise import rounded_gaussian
 from discreet.query import ranks
 from discreet.query.measuring import measure
 from discreet.query.options import Options
-from discreet.query.plan import Aggregate
+from discreet.query.plan import Aggregate, Key
 from discreet.query.private import private_plan
 from discreet.query.ranks import Cells, Scale, Units, measure_rank
 from discreet.query.target import Target
@@ -63,6 +63,33 @@ def cells_of(values: np.ndarray, scale: Scale, weight: int, groups: int = 1) -> 
     cell = next(iter(found.values()))
     group = np.arange(values.size) % groups
     return Cells(groups, group, cell, np.full(values.size, weight), scale)
+
+
+@pytest.mark.parametrize("keys", [(), (PUBLIC,)], ids=["all", "public"])
+@pytest.mark.parametrize("bounds", [(0.0, 500.0), (-3.0, 12.0), None])
+def test_rows_counted_here_make_the_cells_that_the_engine_would(
+    bounds: tuple[float, float] | None, keys: tuple[Key, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aggregate = Aggregate("quantile", "a0", "q", "xx", bounds=bounds, probability=0.3)
+    plan = private_plan(block(aggregate, keys=keys, row_level=True, rows_per_unit=1), Target(mu=0.5), Options())
+    table = visits(50, 500, 3)
+    seen: list[Cells] = []
+
+    def keep(cells: Cells, *given: object, **named: object) -> object:
+        seen.append(cells)
+        return measure_rank(cells, *given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("discreet.query.measuring.measure_rank", keep)
+    for most in (1 << 30, 0):
+        monkeypatch.setattr("discreet.query.measuring._TALLIED", most)
+        with session_of(table) as session:
+            measure(session, plan)
+    here, there = seen
+    assert np.array_equal(here.total, there.total)
+    assert here.total.sum() > 0
+    for g in range(here.groups):
+        for one, other in zip(here.of_group(g), there.of_group(g), strict=True):
+            assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("gaussian", [True, False])

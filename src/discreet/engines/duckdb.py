@@ -11,6 +11,8 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from discreet.arguments import count
 from discreet.engines.arrow import array_of
 from discreet.engines.calendar import calm
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     import duckdb
-    import numpy as np
     import pyarrow as pa
 
 __all__ = ["DuckDBEngine", "DuckDBSession"]
@@ -39,6 +40,7 @@ _CONFIGURATION = {
     "allow_persistent_secrets": False,
     "python_enable_replacements": False,
 }
+_BATCH = 1 << 20  # rows that are counted at a time
 _FULL = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE", "DATETIME": "TIMESTAMP"}
 _ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 
@@ -69,6 +71,20 @@ class DuckDBSession:
         if len(set(table.column_names)) < table.num_columns:
             raise InvalidArgument("sql", sql, "give every column of the result a name of its own")
         return guarded(lambda: {name: array_of(table.column(name)) for name in table.column_names})
+
+    def tally(self, sql: str, size: int) -> np.ndarray[Any, Any]:
+        """How often each of the integers from 0 to `size` - 1 occurs in the one column of a SELECT.
+
+        Rows are counted as they come, so that they need not fit into memory; a value that is none of these is an error.
+        """
+        return guarded(lambda: self._tallied(sql, size))
+
+    def _tallied(self, sql: str, size: int) -> np.ndarray[Any, Any]:
+        counts = np.zeros(size, dtype=np.int64)
+        for batch in self._cursor.sql(sql).to_arrow_reader(_BATCH):
+            values = batch.column(0).to_numpy(zero_copy_only=True)  # so that NULL is refused
+            counts += np.bincount(values, minlength=size)
+        return counts
 
     def insert(self, name: str, rows: pa.Table, select: str = "SELECT * FROM q__incoming") -> None:
         """Make a temporary table of this name from Arrow rows, in place of an earlier one.

@@ -28,6 +28,9 @@ class Session(Protocol):
     def numpy(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
         """The columns of a SELECT as arrays; 128-bit integers stay exact."""
 
+    def tally(self, sql: str, size: int) -> np.ndarray[Any, Any]:
+        """How often each of the integers from 0 to `size` - 1 occurs in the one column of a SELECT."""
+
     def insert(self, name: str, rows: pa.Table, select: str = ...) -> None:
         """Make a temporary table of this name from Arrow rows, in place of an earlier one.
 

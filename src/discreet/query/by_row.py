@@ -33,7 +33,7 @@ def row_grid(moment: Moment, noise: float, *, rows: int) -> Grid:
 def row_total(moment: Moment, grid: Grid, *, rows: int) -> str:
     """SQL of the sum over rows, in steps of the grid."""
     if moment.counts:
-        return "count(*)" if moment.kind in ("rows", "units") else f"count({moment.argument})"
+        return "count(*)" if moment.kind == "units" else moment.total()
     if moment.row_steps is not None:
         return f"coalesce(sum({moment.value(grid.exponent)}), 0)"
     bound = math.floor(grid.bound / rows)  # it was chosen: cut rows to it

@@ -36,6 +36,9 @@ _SHARE_OF_UNITS = 0.9
 _MOST_ROWS = 2.0**24
 """No unit counts with more rows in quantiles; within what noise can be drawn for."""
 
+_TALLIED = 1 << 22
+"""Up to so many cells rows are counted here, which is quicker than in the engine; beyond, few of the cells are used."""
+
 _OFTEN = 1.6
 """How many units may exceed a chosen bound, for each unit of noise and group; see `choices`."""
 
@@ -221,7 +224,7 @@ class _Run:
             else:
                 found = self.session.numpy(
                     f"SELECT {bucket(f'abs({moment.value()})')} AS b, count(*) AS n FROM {source} "
-                    f"WHERE {moment.argument} IS NOT NULL GROUP BY b"
+                    f"WHERE {moment.value()} IS NOT NULL GROUP BY b"
                 )
                 bound = rows * self._choose(found["b"], found["n"], noise, moment.smallest, rows=rows)
                 grids[i] = Grid.of(bound, noise, whole=True)
@@ -381,18 +384,20 @@ class _Run:
             each = "1" if full else f"CAST(trunc({units.weight} * {weight}) AS BIGINT)"
             total = f"count(*) * {units.weight}" if full else "sum(w)"
             value = f"{aggregate.function}({x})" if once else x
-            rows = (
-                f"SELECT {place} AS g, {value} AS x, {each} AS w FROM {source} "
-                f"WHERE r.{aggregate.argument} IS NOT NULL AND NOT isnan(CAST(r.{aggregate.argument} AS DOUBLE))"
-            )
+            rows = f"SELECT {place} AS g, {value} AS x, {each} AS w FROM {source}"
             rows += f" GROUP BY r.u, {place}" if once else ""
-            found = session.numpy(
-                f"SELECT g, {scale.within('b')} AS b, CAST({total} AS BIGINT) AS w FROM "
-                f"(SELECT g, {scale.place('x')} AS b, w FROM ({rows})) GROUP BY 1, 2"
-            )
+            placed = f"(SELECT g, {scale.place('x')} AS b, w FROM ({rows}) WHERE x IS NOT NULL)"
+            if full and self.size * scale.span <= _TALLIED:
+                sql = f"SELECT CAST(g * {scale.span} + {scale.within('b')} - {scale.cells[0]} AS INTEGER) FROM {placed}"
+                cells = Cells.tallied(session.tally(sql, self.size * scale.span), units.weight, scale)
+            else:
+                found = session.numpy(
+                    f"SELECT g, {scale.within('b')} AS b, CAST({total} AS BIGINT) AS w FROM {placed} GROUP BY 1, 2"
+                )
+                cells = Cells(self.size, found["g"], found["b"], found["w"], scale)
             answers.append(
                 measure_rank(
-                    Cells(self.size, found["g"], found["b"], found["w"], scale),
+                    cells,
                     aggregate,
                     bound=reach * SLACK,
                     units=units,

@@ -110,7 +110,8 @@ class Moment:
     def value(self, coarser: int = 0) -> str:
         """SQL of one row's contribution in steps of 2^coarser quanta, a BIGINT or NULL; never an error.
 
-        Conditions do what least() and greatest() would, which take longer in the engine than all the rest of a sum.
+        Conditions do what least() and greatest() would, which take longer in the engine than all the rest of a sum. NaN
+        is larger than infinity to the engine, so it meets none of them.
         """
         assert self.argument is not None
         x = f"CAST({self.argument} AS DOUBLE)"
@@ -119,11 +120,10 @@ class Moment:
         else:
             high = math.ldexp(1.0, _UNDECLARED)
             low = -high
-        nothing = "" if self.integer else f"WHEN isnan({x}) THEN NULL "
         return (
-            f"CASE WHEN {x} BETWEEN {number(low)} AND {number(high)} THEN {self._steps(x, coarser)} {nothing}"
-            f"WHEN {x} > {number(high)} THEN {self._steps(number(high), coarser)} "
-            f"WHEN {x} < {number(low)} THEN {self._steps(number(low), coarser)} END"
+            f"CASE WHEN {x} BETWEEN {number(low)} AND {number(high)} THEN {self._steps(x, coarser)} "
+            f"WHEN {x} < {number(low)} THEN {self._steps(number(low), coarser)} "
+            f"WHEN {x} <= {number(math.inf)} THEN {self._steps(number(high), coarser)} END"
         )
 
     def _steps(self, x: str, coarser: int) -> str:
@@ -138,14 +138,14 @@ class Moment:
         steps = moved if exponent == 0 else f"{moved} * {number(math.ldexp(1.0, -exponent))}"
         if self.kind == "square" and self.bounds is None:
             steps = f"least({steps}, {1 << 60})"
-        return f"TRY_CAST(round({steps}) AS BIGINT)"
+        return f"TRY_CAST({steps} AS BIGINT)"  # the cast rounds
 
     def total(self) -> str:
         """SQL of the sum over the rows of a group, not yet cut."""
         if self.kind == "rows":
             return "count(*)"
         if self.kind == "present":
-            return f"count({self.argument})"
+            return f"count({self.argument if self.integer else f'NULLIF({self.argument}, {number(math.nan)})'})"
         if self.kind == "units":
             return "1"
         return f"coalesce(sum({self.value()}), 0)"
@@ -175,7 +175,7 @@ def moments_of(aggregate: Aggregate, others: tuple[Aggregate, ...]) -> tuple[Mom
     """The moments that an aggregate is computed from, given all aggregates of the block; empty if it is no moment."""
     function, argument = aggregate.function, aggregate.argument
     if function == "count":
-        return (Moment("rows") if argument is None else Moment("present", argument),)
+        return (Moment("rows") if argument is None else Moment("present", argument, integer=aggregate.kind != "float"),)
     if function == "count_units":
         return (Moment("units"),)
     integer = aggregate.kind != "float"
@@ -184,7 +184,7 @@ def moments_of(aggregate: Aggregate, others: tuple[Aggregate, ...]) -> tuple[Mom
     squares = [o for o in others if o.argument == argument and o.function.startswith(("variance", "stddev"))]
     centre = 0.0 if with_sum and not squares else _centre(bounds)
     total = Moment("sum", argument, bounds, centre, integer)
-    present = Moment("present", argument)
+    present = Moment("present", argument, integer=integer)
     if function == "sum":
         return (total,) if centre == 0 else (total, present)
     if function == "avg":

@@ -126,18 +126,24 @@ class Scale:
         low, high = self.ends
         return self._cell(low), self._cell(high)
 
+    @property
+    def span(self) -> int:
+        """How many cells there are."""
+        first, last = self.cells
+        return last - first + 1
+
     def _cell(self, value: float) -> int:
         if self._even is not None:
             return math.floor((value - self.ends[0]) / self._even)
         return int(math.copysign(math.floor(math.log2(1 + abs(value) / self._quantum) * _PER_OCTAVE), value))
 
     def clamped(self, argument: str) -> str:
-        """SQL of a value within the ends, a DOUBLE; NaN stays NaN."""
+        """SQL of a value within the ends, a DOUBLE; NaN, which is larger than infinity to the engine, becomes NULL."""
         low, high = self.ends
         x = f"CAST({argument} AS DOUBLE)"
         return (
-            f"CASE WHEN {x} BETWEEN {number(low)} AND {number(high)} OR isnan({x}) THEN {x} "
-            f"WHEN {x} > {number(high)} THEN {number(high)} WHEN {x} < {number(low)} THEN {number(low)} END"
+            f"CASE WHEN {x} BETWEEN {number(low)} AND {number(high)} THEN {x} "
+            f"WHEN {x} < {number(low)} THEN {number(low)} WHEN {x} <= {number(math.inf)} THEN {number(high)} END"
         )
 
     def place(self, x: str) -> str:
@@ -196,6 +202,13 @@ class Cells:
         self._start = self._sums[np.searchsorted(self._key, starts)]
         self.total = self._sums[np.searchsorted(self._key, starts + self._span)] - self._start
         self._offset = starts
+
+    @classmethod
+    def tallied(cls, rows: NDArray[np.int64], weight: int, scale: Scale) -> Cells:
+        """From the number of rows in every cell of every group, group by group, each row of the same weight."""
+        used = np.flatnonzero(rows)
+        group, cell = np.divmod(used, scale.span)
+        return cls(len(rows) // scale.span, group, cell + scale.cells[0], rows[used] * weight, scale)
 
     def below(self, place: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each group the weight in cells up to and including this one."""

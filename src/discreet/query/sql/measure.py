@@ -1,8 +1,8 @@
 """The argument of a private aggregate: the column of numbers that the block hands to its measurement.
 
-A condition in FILTER makes the argument NULL where it does not hold. NaN counts as NULL; infinities stay and are
-clamped to the bounds like every value. Whole numbers that do not fit BIGINT, and dates outside the years 1 to 9999, are
-NULL.
+A condition in FILTER makes the argument NULL where it does not hold. NaN stays, and measurements leave it out as NULL;
+infinities are clamped to the bounds like every value. Whole numbers that do not fit BIGINT, and dates outside the years
+1 to 9999, are NULL.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def number_sql(rows: Rows, value: Value, call: Call, relation: Relation) -> tupl
     if value.kind in ("decimal", "null"):
         return f"CAST({value.sql} AS DOUBLE)", "float"
     if value.kind == "float":
-        return (value.double if value.is_literal else f"NULLIF({value.double}, CAST('NaN' AS DOUBLE))"), "float"
+        return value.double, "float"
     if value.type.temporal:
         if call.function not in ("min", "max", "quantile"):
             raise rows.source.refusal(
