@@ -29,6 +29,7 @@ from discreet.errors import (
     QueryRefused,
     SourceError,
     StorageError,
+    UnitMismatch,
     UnknownVersion,
     VolatileLedger,
     WideBracket,
@@ -60,6 +61,18 @@ EXAMPLES: list[tuple[Exception, list[str]]] = [
             requested=0.5, remaining=0.25, unit="rho", of="analyst 'ada' on 'visits'", until="2026-01-01T00:00:00Z"
         ),
         ["analyst 'ada' on 'visits'", "rho = 0.5", "until the period ends at 2026-01-01T00:00:00Z"],
+    ),
+    (
+        UnitMismatch("shop", "visits", unit="row", recorded="user_id", whole="visits.user_id"),
+        ["'visits' is 'user_id'", "with the unit 'row'", "another name"],
+    ),
+    (
+        UnitMismatch("shop", "visits", unit=None, recorded="user_id", whole="visits.user_id"),
+        ["as a public table", "another name"],
+    ),
+    (
+        UnitMismatch("shop", "people", unit="id", recorded=None, whole="visits.user_id"),
+        ["protects visits.user_id", "--table people=id", "ledger.protect('shop', {'people': 'id'}"],
     ),
     (LedgerError("a.db", "is locked", "Wait."), ["the ledger a.db is locked. Wait."]),
     (LedgerCorrupt("a.db", ("entry 3 was edited",)), ["a.db", "- entry 3 was edited", "backup"]),

@@ -3,6 +3,7 @@
     DiscreetError
     ├── InvalidArgument      (also ValueError)    one argument is outside its domain
     ├── AdjacencyMismatch    (also ValueError)    costs under different neighbouring relations were combined
+    ├── UnitMismatch         (also ValueError)    data was opened for another privacy unit than its budget is about
     ├── CertificateError     (also ArithmeticError) no certified number exists for this reading
     ├── StorageError         (also ValueError)    a stored description cannot be read
     │   └── UnknownVersion                        it was written by a format this release does not know
@@ -48,6 +49,7 @@ __all__ = [
     "QueryRefused",
     "SourceError",
     "StorageError",
+    "UnitMismatch",
     "UnknownVersion",
     "VolatileLedger",
     "WideBracket",
@@ -82,6 +84,43 @@ class AdjacencyMismatch(DiscreetError, ValueError):
 
     def __reduce__(self) -> tuple[type[AdjacencyMismatch], tuple[str, str]]:
         return type(self), (self.left, self.right)
+
+
+class UnitMismatch(DiscreetError, ValueError):
+    """Data was opened for another privacy unit than the one that its budget is about; nothing was charged.
+
+    `unit` is the one that was given, None if the table came as a public one; `recorded` the one that the ledger has for
+    the table, None if the table is new to it; `whole` says in words whom the data set protects.
+    """
+
+    def __init__(self, dataset: str, table: str, *, unit: str | None, recorded: str | None, whole: str) -> None:
+        self.dataset, self.table, self.unit, self.recorded, self.whole = dataset, table, unit, recorded, whole
+        apart = (
+            "give this data another name: that has a budget of its own, and what both release about the same people "
+            "adds up"
+        )
+        if recorded is None:
+            known = (
+                f"the ledger of '{dataset}' says that its budget protects {whole}; the table '{table}' with the unit "
+                f"'{unit}' is new to it. If that is the same people, or is meant to share their budget, its owner "
+                f"writes it down: ledger.protect({dataset!r}, {{{table!r}: {unit!r}}}, reason=...), or `discreet "
+                f"ledger protect --dataset NAME --table {table}={unit} --reason ...`. If not, {apart}."
+            )
+        else:
+            now = "as a public table, which protects nobody" if unit is None else f"with the unit '{unit}'"
+            known = (
+                f"the ledger of '{dataset}' says that the unit of its table '{table}' is '{recorded}', and it was "
+                f"opened {now}: that is another promise than the one of its budget. Open it with the unit "
+                f"'{recorded}', or {apart}."
+            )
+        super().__init__(known)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unit_mismatch, (self.dataset, self.table, self.unit, self.recorded, self.whole)
+
+
+def _unit_mismatch(dataset: str, table: str, unit: str | None, recorded: str | None, whole: str) -> UnitMismatch:
+    return UnitMismatch(dataset, table, unit=unit, recorded=recorded, whole=whole)
 
 
 class CertificateError(DiscreetError, ArithmeticError):

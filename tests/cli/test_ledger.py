@@ -155,3 +155,31 @@ def test_an_unknown_data_set_is_refused_with_the_closest_name(path: Path) -> Non
     result = call("ledger", "show", "--dataset", "visit")
     assert result.exit_code == 1
     assert "did you mean 'visits'" in result.stderr
+
+
+def test_the_owner_says_whom_a_new_table_is_about(path: Path) -> None:
+    assert good("ledger show").splitlines()[1].endswith("not recorded")
+    assert good("ledger protect --dataset visits --table visits=user_id --reason first") == (
+        "visits protects visits.user_id\n"
+    )
+    assert good("ledger show").splitlines()[1].endswith("visits.user_id")
+    assert [row["protects"] for row in good_json("ledger show")["budgets"]] == [{"visits": "user_id"}] * 2
+    assert "people.id" in good("ledger protect visits.ledger --dataset visits --table people=id --reason same")
+    refused = call("ledger", "protect", "--dataset", "visits", "--table", "visits=row", "--reason", "no")
+    assert refused.exit_code == 1
+    assert "another name" in refused.output
+    good("ledger verify")
+
+
+@pytest.mark.parametrize("table", ["visits", "visits=", "=row"])
+def test_a_unit_that_cannot_be_read_is_wrong_usage(path: Path, table: str) -> None:
+    before = Ledger.open(path).head
+    refused = call("ledger", "protect", "--dataset", "visits", "--table", table, "--reason", "no")
+    assert refused.exit_code == 2
+    assert Ledger.open(path).head == before
+
+
+def test_nobody_is_protected_by_a_ledger_that_does_not_exist(folder: Path) -> None:
+    refused = call("ledger", "protect", "new.ledger", "--dataset", "visits", "--table", "visits=row", "--reason", "no")
+    assert refused.exit_code == 1
+    assert not list(folder.iterdir())

@@ -20,7 +20,7 @@ import sqlalchemy.event
 from sqlalchemy.engine import Engine
 
 from discreet import Budget, BudgetExceeded, Cost, Ledger
-from discreet.errors import LedgerError
+from discreet.errors import LedgerError, UnitMismatch
 
 STEP = 0.001  # epsilon of one release; a thousand of them fit
 COST = Cost.pure(STEP)
@@ -196,6 +196,31 @@ def opened_by_many(path: Path, processes: int) -> int:
     return processes
 
 
+def protected_by_many(path: Path, processes: int) -> dict[str, int]:
+    """Many processes open the same data for the first time, each for another unit, and spend; who could."""
+    begin = time.monotonic() + 0.3
+
+    def work_for(unit: str) -> Callable[[int], None]:
+        def work(end: int) -> None:
+            time.sleep(max(0, begin - time.monotonic()))
+            ledger = Ledger.open(path)
+            try:
+                ledger.establish("d", BUDGET, protects={"d": unit})
+            except UnitMismatch:
+                return
+            say(end, "granted", ledger.reserve("d", COST, protects={"d": unit}).id)
+
+        return work
+
+    children = {f"c{index}": forked(work_for(f"c{index}")) for index in range(processes)}
+    lines = {unit: said(end) for unit, (_, end) in children.items()}
+    assert all(os.waitpid(child, 0)[1] == 0 for child, _ in children.values())
+    (winner,) = [unit for unit, said_by in lines.items() if said_by]
+    assert Ledger.open(path).protected("d") == {"d": winner}
+    check(path, lines[winner])
+    return {unit: len(said_by) for unit, said_by in lines.items()}
+
+
 def full(path: Path, limit: int) -> dict[str, object]:
     """Spends until the file system refuses to grow (files of this process, if `limit` > 0, else the disk itself)."""
     ledger = Ledger.open(path)
@@ -239,6 +264,7 @@ if __name__ == "__main__":
         "random": lambda: killed_at_random(Path(place), int(rest[0]), rest[1]),
         "hammer": lambda: hammered(Path(place), int(rest[0])),
         "opening": lambda: opened_by_many(Path(place), int(rest[0])),
+        "units": lambda: protected_by_many(Path(place), int(rest[0])),
         "full": lambda: full(Path(place), int(rest[0])),
         "unprivileged": lambda: unprivileged(Path(place), rest[0] == "write"),
     }

@@ -61,6 +61,10 @@ def test_eight_processes_that_make_the_same_ledger_make_one(tmp_path: Path) -> N
     assert run("opening", tmp_path / "l.db", 8) == 8
 
 
+def test_of_eight_processes_that_open_data_for_eight_units_one_may_spend(tmp_path: Path) -> None:
+    assert sorted(run("units", tmp_path / "l.db", 8).values()) == [0] * 7 + [1]
+
+
 @pytest.mark.parametrize("kind", ["file", "memory"])
 def test_eight_threads_spend_exactly_the_budget_and_no_more(tmp_path: Path, kind: str) -> None:
     ledger = Ledger.in_memory() if kind == "memory" else Ledger.open(tmp_path / "l.db")

@@ -37,7 +37,7 @@ class Intact(NamedTuple):
 def written_to(path: Path, key: Path | None = None) -> Head:
     """A ledger with something in every table, closed, so that all of it is in one file."""
     with Ledger.open(path, key=key) as ledger:
-        ledger.establish("visits", Budget(epsilon=2.0, delta=1e-6))
+        ledger.establish("visits", Budget(epsilon=2.0, delta=1e-6), protects={"visits": "user_id"})
         ledger.establish("sales", Budget(rho=0.5), period=timedelta(days=30))
         ledger.enrol("team", ["ada", "bob"])
         ledger.limit("visits", Budget(epsilon=0.5), analyst="ada")
@@ -187,7 +187,7 @@ def test_every_deleted_row_is_found(intact: Intact, place: Path, table: str) -> 
 @pytest.mark.parametrize(
     "statement",
     [
-        f"INSERT INTO entries SELECT 18, {', '.join(COLUMNS[1:])}, hash FROM entries WHERE number = 17",
+        f"INSERT INTO entries SELECT 19, {', '.join(COLUMNS[1:])}, hash FROM entries WHERE number = 18",
         f"INSERT INTO entries SELECT 0, {', '.join(COLUMNS[1:])}, hash FROM entries WHERE number = 4",
         "INSERT INTO answers VALUES (99, x'00')",
         "INSERT INTO members VALUES ('eve', 'team')",

@@ -1,4 +1,4 @@
-"""`discreet ledger`: what is left of budgets, what was spent, and whether the ledger is what was written to it."""
+"""`discreet ledger`: what is left of budgets, what was spent, whom they protect, and whether the file was changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WIDEST = 60  # characters of a question that are shown
 
 ledger = typer.Typer(
     name="ledger",
-    help="Show, verify and export the ledger of a budget; nothing here spends or changes anything.",
+    help="Show, verify and export the ledger of a budget, or write down whom it protects; nothing here spends.",
     no_args_is_help=True,
     rich_markup_mode=None,
     epilog=examples("discreet ledger show visits.ledger"),
@@ -75,7 +75,7 @@ def show(
         )
         return
     if standings:
-        header = ("data set", "whose", "budget", "left", "renewed")
+        header = ("data set", "whose", "budget", "left", "renewed", "protects")
         table(header, [_standing_row(standing) for standing in standings])
         for line in dict.fromkeys(meaning(standing.budget) for standing in standings):
             typer.echo(line)
@@ -139,7 +139,36 @@ def export(
     typer.echo(f"{count} entries written to {output}")
 
 
-def _opened(file: str | None, *, key: str | None = None) -> Ledger:
+def protect(
+    file: File = None,
+    *,
+    dataset: Annotated[str, typer.Option("--dataset", metavar="NAME", help="The data set.")],
+    tables: Annotated[
+        list[str],
+        typer.Option("--table", metavar="TABLE=COLUMN", help="The unit of a table, or TABLE=row; can be repeated."),
+    ],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is written into the ledger.")],
+    key: Key = None,
+) -> None:
+    """Write down the unit of tables that are new to a ledger: its owner's word that they are about the same people.
+
+    The unit of a table that the ledger knows can be corrected only while nothing was charged: afterwards the budget was
+    spent on a promise, and another one needs a budget of its own, under another name.
+    """
+    from discreet.ledger.protection import in_words
+
+    given: dict[str, str] = {}
+    for text in tables:
+        table_name, equals, unit = text.partition("=")
+        if not (table_name and equals and unit) or table_name in given:
+            raise typer.BadParameter(f"'{text}' is not TABLE=COLUMN, once for each table", param_hint="--table")
+        given[table_name] = unit
+    with _opened(file, key=key, write=True) as books:
+        books.protect(dataset, given, reason=reason)
+        typer.echo(f"{dataset} protects {in_words(books.protected(dataset))}")
+
+
+def _opened(file: str | None, *, key: str | None = None, write: bool = False) -> Ledger:
     from discreet.ledger import Ledger
 
     if file is None:
@@ -148,7 +177,9 @@ def _opened(file: str | None, *, key: str | None = None) -> Ledger:
             what = f"found {', '.join(map(str, found))}" if found else "there is no *.ledger file in this directory"
             raise typer.BadParameter(f"say which ledger: {what}", param_hint="FILE")
         file = str(found[0])
-    return Ledger.open(file, key=key, read_only=True)
+    if not write or not Path(file).exists():  # a new ledger would protect nobody
+        return Ledger.open(file, key=key, read_only=True)
+    return Ledger.open(file, key=key)
 
 
 def _standing_fields(standing: Standing) -> dict[str, Any]:
@@ -162,15 +193,19 @@ def _standing_fields(standing: Standing) -> dict[str, Any]:
         "remaining_delta": standing.remaining_delta,
         "period_s": None if standing.period is None else standing.period.total_seconds(),
         "renewed": None if standing.renewed is None else standing.renewed.isoformat(),
+        "protects": dict(standing.protects),
     }
 
 
 def _standing_row(standing: Standing) -> tuple[str, ...]:
+    from discreet.ledger.protection import in_words
+
     whose = "data set" if standing.holder == "dataset" else f"{standing.holder} {standing.name}"
     budget = f"{standing.budget!r}".removeprefix("Budget(").removesuffix(")")
     each = "" if standing.period is None else f" each {str(standing.period).removesuffix(', 0:00:00')}"
     renewed = "never" if standing.renewed is None else f"{standing.renewed:%Y-%m-%d %H:%M}"
-    return standing.dataset, whose, budget + each, f"{standing.unit} {standing.remaining:.6g}", renewed
+    left = f"{standing.unit} {standing.remaining:.6g}"
+    return standing.dataset, whose, budget + each, left, renewed, in_words(standing.protects)
 
 
 def _charge_fields(entry: Entry) -> dict[str, Any]:
@@ -224,3 +259,9 @@ ledger.command(
     ),
     short_help="All entries as JSON lines.",
 )(export)
+ledger.command(
+    epilog=examples(
+        'discreet ledger protect visits.ledger --dataset visits --table people=id --reason "the same customers"',
+    ),
+    short_help="Write down the unit of new tables.",
+)(protect)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Cost
 from discreet.errors import AdjacencyMismatch, LedgerCorrupt
+from discreet.ledger import protection, schema
 from discreet.ledger.chain import FIRST, Chain, Head, canonical, digest
 from discreet.ledger.entry import COLUMNS, Entry, moment, written
 from discreet.ledger.names import unknown
@@ -53,6 +54,9 @@ _SET_HEAD = "REPLACE INTO head VALUES (1, :number, :hash)"
 _SET_TOTALS = "REPLACE INTO totals VALUES (:budget, :period, :totals, :entry)"
 _CHARGES = """
     SELECT number, at, analyst, cost FROM entries WHERE kind = 'reserve' AND dataset = :dataset ORDER BY number
+"""
+_PROTECTED = """
+    SELECT number, details FROM entries WHERE dataset = :dataset AND kind = 'protect' ORDER BY number DESC LIMIT 1
 """
 _MEMBERSHIP = "SELECT number, kind, details FROM entries WHERE kind IN ('enrol', 'dismiss') ORDER BY number"
 
@@ -132,7 +136,21 @@ class Books:
         connection.exec_driver_sql(_SET_HEAD, {"number": row["number"], "hash": row["hash"]})
         return Entry.from_row(row, cost=cost)
 
+    def mark_format(self, connection: Connection) -> None:
+        """From now on the file has entries that earlier releases do not know, and should not spend beside."""
+        connection.exec_driver_sql(f"PRAGMA user_version = {schema.VERSION}")
+
     # ---------------------------------------------------------------- budgets
+
+    def protected(self, connection: Connection, dataset: str) -> dict[str, str]:
+        """Whom a data set protects, as its newest entry about that says: units by table; empty if none says it."""
+        row = connection.exec_driver_sql(_PROTECTED, {"dataset": dataset}).first()
+        if row is None:
+            return {}
+        try:
+            return protection.check(json.loads(row.details)["protects"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise self.corrupt(f"entry {row.number} says of nobody that they are protected") from error
 
     def accounts(
         self, connection: Connection, dataset: str, analyst: str | None, *, at: datetime

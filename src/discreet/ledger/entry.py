@@ -28,6 +28,7 @@ class Entry:
     |---|---|---|
     | `ledger` | the ledger was made | `details`: its identity |
     | `establish`, `limit`, `amend` | a budget was set or changed | `details`: whose, how much, for which period, why |
+    | `protect` | it was said whom a data set protects | `details`: the unit of each table, why |
     | `enrol`, `dismiss` | analysts joined or left a group | `details` |
     | `reserve` | a release was paid for | `cost`, `analyst`, `what`, `fingerprint` |
     | `complete` | it was made | `reservation`; `details`: the digest of the stored answer |

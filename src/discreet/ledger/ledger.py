@@ -14,7 +14,7 @@ from sqlalchemy import select
 from discreet.accounting import Budget, Cost
 from discreet.accounting.balance import Balance
 from discreet.errors import BudgetExceeded, InvalidArgument, LedgerCorrupt, LedgerError
-from discreet.ledger import schema
+from discreet.ledger import protection, schema
 from discreet.ledger.books import Books
 from discreet.ledger.chain import FIRST, Chain, Head, canonical, digest
 from discreet.ledger.entry import Entry
@@ -28,7 +28,7 @@ from discreet.ledger.store import Store
 from discreet.ledger.terms import totals_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import timedelta
 
     from sqlalchemy.engine import Connection
@@ -159,12 +159,48 @@ class Ledger:
 
     # ---------------------------------------------------------------- budgets
 
-    def establish(self, dataset: str, budget: Budget, *, period: timedelta | None = None) -> None:
+    def establish(
+        self,
+        dataset: str,
+        budget: Budget,
+        *,
+        period: timedelta | None = None,
+        protects: Mapping[str, str] | None = None,
+    ) -> None:
         """Sets the budget of a data set, once: the same budget again changes nothing, another one is refused.
 
-        With a `period` the budget begins again after each; the guarantee is then one per period.
+        With a `period` the budget begins again after each; the guarantee is then one per period. `protects` says whom
+        the budget is about, as in `protect`.
         """
+        given = None if protects is None else protection.check(protects)
         self._set("establish", Wish(dataset, budget, period=period))
+        if given is not None:
+            self.protect(dataset, given)
+
+    def protect(self, dataset: str, protects: Mapping[str, str], *, reason: str | None = None) -> None:
+        """Writes down whom the budget of a data set is about: the unit of each table, a column or `"row"`.
+
+        Said once, it holds: the same again changes nothing, and `UnitMismatch` is raised for a table that comes with
+        another unit, or is new and has a unit that no other table has. With a `reason`, the word of the owner that it
+        is about the same people, a new table is written down whatever its unit is; the unit of a known table is
+        replaced only while nothing was charged.
+        """
+        dataset, given = checked_name("dataset", dataset), protection.check(protects)
+        if reason is not None and not checked_text("reason", reason).strip():
+            raise InvalidArgument("reason", reason, "say why; it is written into the ledger")
+        with self._store.reading() as connection:
+            written = self._books.protected(connection, dataset)
+        if reason is None and (protection.is_written(dataset, written, given) or self.read_only):
+            return  # who only looks, writes nothing down
+        with self._store.writing() as connection:
+            tip = self._books.tip(connection, now())
+            protection.write(self._books, connection, tip, dataset=dataset, given=given, reason=reason)
+
+    def protected(self, dataset: str) -> dict[str, str]:
+        """Whom the budget of a data set is about: units by table; empty if nobody has said it yet."""
+        with self._store.reading() as connection:
+            self._books.known_accounts(connection, checked_name("dataset", dataset), None, at=now())
+            return self._books.protected(connection, dataset)
 
     def limit(
         self,
@@ -222,14 +258,17 @@ class Ledger:
         analyst: str = "local",
         what: str = "",
         fingerprint: str | None = None,
+        protects: Mapping[str, str] | None = None,
     ) -> Entry:
         """Charges a cost to every budget that applies, durably, or raises `BudgetExceeded` and charges nothing.
 
-        Call it before the data is touched. The cost stays spent, whatever happens afterwards.
+        Call it before the data is touched. The cost stays spent, whatever happens afterwards. `protects` says whose
+        privacy the cost is about, and has to be what the ledger says; without it, that is taken for granted.
         """
         dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
         what = checked_text("what", what)
         fingerprint = None if fingerprint is None else checked_name("fingerprint", fingerprint)
+        about = {} if protects is None else protection.check(protects)
         if not isinstance(cost, Cost):
             raise InvalidArgument("cost", cost, "pass a Cost, such as Cost.laplace(noise_multiplier=2.0)")
         accounts = self._books.last_seen(dataset, analyst)
@@ -240,6 +279,8 @@ class Ledger:
             account.balance.amounts(cost)
         with self._store.writing() as connection:
             tip = self._books.tip(connection, now())
+            if about:
+                protection.agree(dataset, self._books.protected(connection, dataset), about)
             after = []
             for account in self._books.known_accounts(connection, dataset, analyst, at=tip.at):
                 balance = account.charged(cost, at=tip.at)
@@ -333,7 +374,8 @@ class Ledger:
         with self._store.reading() as connection:
             at = self._time(connection)
             accounts = self._books.known_accounts(connection, dataset, analyst, at=at)
-        return tuple(standing(account, at) for account in accounts)
+            protects = self._books.protected(connection, dataset)
+        return tuple(standing(account, at, protects) for account in accounts)
 
     def spent(self, dataset: str, *, analyst: str | None = None) -> Cost:
         """The sum of all costs charged to a data set since the beginning, or of those of one analyst."""

@@ -8,13 +8,27 @@ from __future__ import annotations
 from sqlalchemy import Column, Index, Integer, LargeBinary, MetaData, Table, Text, UniqueConstraint
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-__all__ = ["APPLICATION", "VERSION", "answers", "budgets", "entries", "head", "members", "statements", "totals"]
+__all__ = [
+    "APPLICATION",
+    "READABLE",
+    "VERSION",
+    "answers",
+    "budgets",
+    "entries",
+    "head",
+    "members",
+    "statements",
+    "totals",
+]
 
 APPLICATION = 0x64637274
 """`PRAGMA application_id` of a ledger."""
 
-VERSION = 1
+VERSION = 2
 """`PRAGMA user_version`: the format of the file."""
+
+READABLE = (1, VERSION)
+"""The formats that this release reads. 1 does not say whom data sets protect, and becomes 2 when that is said first."""
 
 _metadata = MetaData()
 

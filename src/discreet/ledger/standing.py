@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from discreet.accounting import Cost
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
 
     from discreet.accounting import Budget
@@ -39,13 +39,16 @@ class Standing:
     renewed: datetime | None
     """When the current period ends and the budget begins again; None if it never does."""
 
+    protects: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Whom the budget is about: the unit of each table, as `Ledger.protected` gives it."""
+
     @property
     def unit(self) -> str:
         """The unit of `remaining`."""
         return self.budget.unit
 
 
-def standing(account: Account, at: datetime) -> Standing:
+def standing(account: Account, at: datetime, protects: Mapping[str, str]) -> Standing:
     """What is left of a budget at a moment."""
     return Standing(
         dataset=account.terms.dataset,
@@ -56,6 +59,7 @@ def standing(account: Account, at: datetime) -> Standing:
         remaining_delta=account.balance.remaining_delta,
         period=account.terms.period,
         renewed=account.terms.end_at(at),
+        protects=protects,
     )
 
 

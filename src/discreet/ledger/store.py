@@ -209,10 +209,10 @@ class Store:
         version = connection.exec_driver_sql("PRAGMA user_version").scalar()
         if application != schema.APPLICATION:
             self._create(connection)
-        elif version != schema.VERSION:
+        elif version not in schema.READABLE:
             raise LedgerError(
                 self.name,
-                f"has format version {version} and this release of discreet reads version {schema.VERSION}",
+                f"has format version {version} and this release of discreet reads versions up to {schema.VERSION}",
                 "Upgrade discreet (pip install -U discreet); the file was not touched.",
             )
         if not self.read_only:

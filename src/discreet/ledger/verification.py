@@ -2,7 +2,8 @@ r"""What `verify` checks, what that proves, and what it cannot prove.
 
 The entries are replayed from the first to the last. Checked are: SQLite's own integrity; the tables, indexes and
 triggers; the numbers 1, 2, 3, … without gap; every hash; times that never run backwards; that each reservation was
-charged to exactly the budgets that applied to it, and closed at most once; that budgets, members, running totals, the
+charged to exactly the budgets that applied to it, and closed at most once; that nobody changed whom a data set protects
+after it was charged; that budgets, members, running totals, the
 record of the last entry and the stored answers are what the entries say; that no total is below what today's accountant
 finds for its costs; and that no charge was admitted beyond its budget.
 
@@ -30,7 +31,7 @@ from sqlalchemy import select
 
 from discreet.accounting.charges import INFINITE
 from discreet.errors import DiscreetError, LedgerCorrupt
-from discreet.ledger import schema
+from discreet.ledger import protection, schema
 from discreet.ledger.books import counted
 from discreet.ledger.chain import FIRST, Chain, Head, digest
 from discreet.ledger.entry import COLUMNS, moment, written
@@ -105,6 +106,7 @@ class _Check:
         self.findings: list[str] = []
         self._previous, self._count, self._at = FIRST, 0, ""
         self._terms: dict[int, Terms] = {}  # by the entry that set them; replaced ones are removed
+        self._protects: dict[str, dict[str, str]] = {}  # by data set
         self._members: set[tuple[str, str]] = set()
         self._totals: dict[tuple[int, int], tuple[str, int]] = {}  # digest, and the entry that charged
         self._costs: dict[tuple[int, int], Counter[str]] = {}
@@ -159,6 +161,7 @@ class _Check:
                 "establish": self._budget,
                 "limit": self._budget,
                 "amend": self._budget,
+                "protect": self._protect,
                 "enrol": self._membership,
                 "dismiss": self._membership,
                 "reserve": self._reserve,
@@ -203,6 +206,17 @@ class _Check:
             self.findings.append(f"entry {number} begins another budget or period than its own")
         self._totals[number, period], self._costs[number, period] = (totals, number), costs
 
+    def _protect(self, row: Mapping[str, Any], details: Mapping[str, Any]) -> None:
+        number, dataset, protects = row["number"], row["dataset"], protection.check(details["protects"])
+        written = self._protects.get(dataset, {})
+        changed = [table for table, unit in written.items() if protects.get(table) != unit]
+        charged = any(charge[0] == dataset for charge in self._charges)
+        if changed and charged:
+            self.findings.append(f"entry {number} changes whom '{dataset}' protects after it was charged")
+        if not any(terms.dataset == dataset and terms.holder == "dataset" for terms in self._terms.values()):
+            self.findings.append(f"entry {number} is about a data set that has no budget")
+        self._protects[dataset] = protects
+
     def _membership(self, row: Mapping[str, Any], details: Mapping[str, Any]) -> None:
         changed = {(analyst, details["group"]) for analyst in details["analysts"]}
         if row["kind"] == "enrol":
@@ -239,6 +253,9 @@ class _Check:
 
     def tables(self) -> None:
         """Are the other tables what the entries say?"""
+        version = self._connection.exec_driver_sql("PRAGMA user_version").scalar()
+        if self._protects and version != schema.VERSION:
+            self.findings.append("it is marked as an earlier format, whose releases do not know whom it protects")
         for what, compare in (
             ("the record of the last entry", self._compare_head),
             ("the list of budgets", self._compare_budgets),

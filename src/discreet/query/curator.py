@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from discreet.ledger import Entry
     from discreet.mechanisms import Mechanism
     from discreet.query.catalog import Catalog
     from discreet.query.plan import Question
@@ -169,9 +170,7 @@ class Curator:
         self._check_files()
         public = self._public_tables(question)
         try:
-            entry = self.ledger.reserve(
-                self.policy.name, total, analyst=self.analyst, what=text, fingerprint=fingerprint
-            )
+            entry = self._reserve(total, text, fingerprint)
         except BudgetExceeded as error:
             raise self._refusal(error, question, target, options) from None
         try:
@@ -229,9 +228,7 @@ class Curator:
     def release(self, mechanism: Mechanism, value: Any, *, reason: str = "") -> Any:
         """`mechanism.release(value)`, paid from the budget first; the value is yours to compute and to protect."""
         self._check_open()
-        entry = self.ledger.reserve(
-            self.policy.name, mechanism.cost, analyst=self.analyst, what=reason or f"release by {mechanism!r}"
-        )
+        entry = self._reserve(mechanism.cost, reason or f"release by {mechanism!r}")
         try:
             released = mechanism.release(value)
         except DiscreetError as error:
@@ -246,7 +243,7 @@ class Curator:
         Call it before the release: what is refused here must not be released.
         """
         self._check_open()
-        entry = self.ledger.reserve(self.policy.name, cost, analyst=self.analyst, what=reason)
+        entry = self._reserve(cost, reason)
         self.ledger.complete(entry)
         return entry.id
 
@@ -269,7 +266,7 @@ class Curator:
         if hasattr(model, "rehearse"):
             model.rehearse(len(records.features))
         self._check_files()
-        entry = self.ledger.reserve(self.policy.name, price, analyst=self.analyst, what=reason or f"{model!r}: {text}")
+        entry = self._reserve(price, reason or f"{model!r}: {text}")
         try:
             model.fit_unseen(*records.read(self._engine))
         except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
@@ -357,6 +354,17 @@ class Curator:
                 self._questions.clear()
             self._questions[text] = question
         return question
+
+    def _reserve(self, cost: Cost, what: str, fingerprint: str | None = None) -> Entry:
+        """The charge, on the disk; refused if the data is about other units than these by now."""
+        return self.ledger.reserve(
+            self.policy.name,
+            cost,
+            analyst=self.analyst,
+            what=what,
+            fingerprint=fingerprint,
+            protects=self.policy.protects,
+        )
 
     def _check_open(self) -> None:
         if self._closed:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.files import files_of
-from discreet.errors import InvalidArgument, VolatileLedger
+from discreet.errors import InvalidArgument, UnitMismatch, VolatileLedger
 from discreet.ledger import Ledger
+from discreet.ledger.protection import in_words
 from discreet.query.policy import Policy
 
 if TYPE_CHECKING:
@@ -87,14 +88,25 @@ def budget_of(ledger: Ledger, dataset: str) -> Budget:
 
 
 def establish(ledger: Ledger, policy: Policy, budget: Budget | None) -> None:
-    """Sets the budget of the data, or sees that there is one; it must be about adding or removing a unit."""
+    """Sets the budget of the data, or sees that there is one: about adding or removing a unit, and these units."""
     if budget is None:
         if policy.name not in ledger.datasets():
             raise _no_budget(policy)
         _check_adjacency(budget_of(ledger, policy.name))
-        return
-    _check_adjacency(budget)
-    ledger.establish(policy.name, budget)
+    else:
+        _check_adjacency(budget)
+        ledger.establish(policy.name, budget)
+    ledger.protect(policy.name, policy.protects)
+    _check_public(ledger, policy)
+
+
+def _check_public(ledger: Ledger, policy: Policy) -> None:
+    """Refuses a table as public that is about people, as its ledger knows."""
+    protects = ledger.protected(policy.name)
+    for name, table in policy.tables.items():
+        recorded = protects.get(name.lower()) if table.public else None
+        if recorded is not None:
+            raise UnitMismatch(policy.name, name, unit=None, recorded=recorded, whole=in_words(protects))
 
 
 def _check_adjacency(budget: Budget) -> None:

@@ -210,6 +210,11 @@ class Policy:
         """The budget of one analyst: their own, or that of everybody who is not named, if there is one."""
         return self.analysts.get(analyst, self.analysts.get(EVERYBODY))
 
+    @property
+    def protects(self) -> dict[str, str]:
+        """Whom the data set protects: the unit of every table that is not public, as the ledger keeps it."""
+        return {name.lower(): table.unit.lower() for name, table in self.tables.items() if table.unit is not None}
+
     def resolve(self, engine: Engine) -> Catalog:
         """The catalog: sources are registered, schemas read, and every declaration checked against them.
 

@@ -1,0 +1,119 @@
+"""Opening data again: the unit of a budget is part of its promise, and the ledger holds everybody to it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet import Budget, Cost, Curator, Ledger
+from discreet.errors import UnitMismatch
+from discreet.mechanisms import DiscreteLaplace
+from query.open_shop import visits
+
+BUDGET = Budget(epsilon=5.0, delta=1e-6)
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    pq.write_table(visits(), tmp_path / "visits.parquet")
+    return tmp_path / "visits.parquet"
+
+
+def policy(folder: Path, *tables: str, name: str = "shop") -> Path:
+    path = folder / f"{name}.toml"
+    path.write_text(f'name = "{name}"\nledger = "shop.ledger"\n[budget]\nepsilon = 5.0\n' + "\n".join(tables))
+    return path
+
+
+VISITS = '[tables.visits]\nsource = "visits.parquet"\nunit = "user_id"\n'
+PEOPLE = '[tables.people]\nsource = "people.csv"\nunit = "id"\nrows_per_unit = 1\n'
+PUBLIC = '[tables.visits]\nsource = "visits.parquet"\npublic = true\n'
+
+
+def test_the_same_data_is_not_opened_for_another_unit(data: Path) -> None:
+    with Curator.open(data, unit="user_id", budget=BUDGET) as curator:
+        curator.sql(COUNT, epsilon=0.5)
+        left = curator.remaining
+    for unit in ("row", "city"):
+        for budget in (BUDGET, None):
+            with pytest.raises(UnitMismatch, match=f"is 'user_id', and it was opened with the unit '{unit}'"):
+                Curator.open(data, unit=unit, budget=budget)
+    with Curator.open(data, unit="USER_ID") as curator:
+        assert curator.remaining == left
+        curator.ledger.verify()
+
+
+def test_another_name_is_another_budget(data: Path) -> None:
+    with Curator.open(data, unit="user_id", budget=BUDGET) as curator:
+        curator.sql(COUNT, epsilon=0.5)
+        with Curator.open(data, unit="row", name="visits_by_row", budget=BUDGET, ledger=curator.ledger.path) as rows:
+            assert rows.sql("SELECT COUNT(*) FROM visits_by_row", epsilon=0.5).repeated is False
+            assert rows.ledger.datasets() == ("visits", "visits_by_row")
+            assert rows.ledger.protected("visits_by_row") == {"visits_by_row": "row"}
+
+
+def test_two_processes_do_not_spend_one_budget_on_two_promises(data: Path) -> None:
+    asking = f"from discreet import Curator; Curator.open({str(data)!r}, unit='UNIT').sql({COUNT!r}, epsilon=0.25)"
+    with Curator.open(data, unit="user_id", budget=BUDGET) as curator:
+        codes = {}
+        for unit in ("user_id", "row"):
+            done = subprocess.run(
+                [sys.executable, "-c", asking.replace("UNIT", unit)], capture_output=True, text=True, check=False
+            )
+            codes[unit] = done.returncode
+            assert ("UnitMismatch" in done.stderr) == (unit == "row")
+        assert codes == {"user_id": 0, "row": 1}
+        assert [entry.state for entry in curator.ledger.entries(kind="reserve")] == ["released"]
+
+
+def test_every_way_to_spend_is_stopped_when_the_owner_corrects_the_unit(data: Path) -> None:
+    with Curator.open(data, unit="user_id", budget=BUDGET) as curator:
+        curator.ledger.protect("visits", {"visits": "row"}, reason="every visit is by somebody else")
+        for ask in (
+            lambda: curator.sql(COUNT, epsilon=0.5),
+            lambda: curator.charge(Cost.pure(0.5), reason="a model"),
+            lambda: curator.release(DiscreteLaplace(epsilon=0.5), 3),
+        ):
+            with pytest.raises(UnitMismatch):
+                ask()
+        assert curator.remaining == 5.0
+
+
+def test_a_policy_may_gain_tables_of_the_same_unit_and_others_by_the_word_of_the_owner(data: Path) -> None:
+    folder = data.parent
+    (folder / "people.csv").write_text("id,age\n1,30\n2,40\n")
+    pq.write_table(visits(), folder / "orders.parquet")
+    Curator.open(policy(folder, VISITS)).close()
+    Curator.open(policy(folder, VISITS, VISITS.replace("visits", "orders"))).close()
+    with pytest.raises(UnitMismatch, match="'people' with the unit 'id' is new"):
+        Curator.open(policy(folder, VISITS, PEOPLE))
+    with Ledger.open(folder / "shop.ledger") as ledger:
+        ledger.protect("shop", {"people": "id"}, reason="the same customers")
+    with Curator.open(policy(folder, VISITS, PEOPLE)) as curator:
+        curator.sql("SELECT AVG(age) FROM people", epsilon=0.5, bounds=(0, 100))
+        assert curator.ledger.protected("shop") == {"orders": "user_id", "people": "id", "visits": "user_id"}
+    Curator.open(policy(folder, PEOPLE)).close()  # a policy may be about fewer tables
+
+
+def test_a_protected_table_does_not_become_public(data: Path) -> None:
+    folder = data.parent
+    (folder / "people.csv").write_text("id,age\n1,30\n2,40\n")
+    Curator.open(policy(folder, VISITS, PEOPLE)).close()
+    with pytest.raises(UnitMismatch, match="as a public table, which protects nobody"):
+        Curator.open(policy(folder, PUBLIC, PEOPLE))
+
+
+def test_a_budget_that_was_set_by_hand_learns_the_unit_from_the_first_curator(tmp_path: Path) -> None:
+    rows = pa.table({"user_id": list(range(50)), "device": list(range(50))})
+    with Ledger.open(tmp_path / "l.ledger") as ledger:
+        ledger.establish("data", BUDGET)
+        Curator.open(rows, unit="user_id", ledger=ledger).close()
+        assert ledger.protected("data") == {"data": "user_id"}
+        with pytest.raises(UnitMismatch):
+            Curator.open(rows, unit="device", ledger=ledger)
