@@ -23,7 +23,7 @@ from discreet.query.answer import Answer
 from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes
 from discreet.query.limits import refusal_of, set_limit
-from discreet.query.measuring import measure
+from discreet.query.measuring import Measured, measure
 from discreet.query.opening import budget_of, establish, ledger_of, policy_of, versions_of
 from discreet.query.options import Options
 from discreet.query.parse import parse, render
@@ -164,9 +164,9 @@ class Curator:
         total = total_cost(plans)
         fingerprint = self._fingerprint(question, target, options)
         if reuse:
-            kept = self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst)
-            if kept is not None:
-                return self._answer(question, target, plans, from_bytes(kept, plans), repeated=True, entry=None)
+            measured = self._measured_before(fingerprint, plans)
+            if measured is not None:
+                return self._answer(question, target, plans, measured, repeated=True, entry=None)
         self._check_files()
         public = self._public_tables(question)
         try:
@@ -209,8 +209,7 @@ class Curator:
         answered, refusal = False, None
         if target is not None and plans:
             fingerprint = self._fingerprint(question, target, options)
-            stored = self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst) if reuse else None
-            answered = stored is not None
+            answered = reuse and self._measured_before(fingerprint, plans) is not None
             denied = None if answered else refusal_of(self.ledger, self.policy, total, analyst=self.analyst)
             refusal = None if denied is None else self._refusal(denied, question, target, options)
         return Explanation(
@@ -354,6 +353,11 @@ class Curator:
                 self._questions.clear()
             self._questions[text] = question
         return question
+
+    def _measured_before(self, fingerprint: str, plans: tuple[Private, ...]) -> tuple[Measured, ...] | None:
+        """The stored answer; None if there is none, or none that this release can read: then it is asked anew."""
+        kept = self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst)
+        return None if kept is None else from_bytes(kept, plans)
 
     def _reserve(self, cost: Cost, what: str, fingerprint: str | None = None) -> Entry:
         """The charge, on the disk; refused if the data is about other units than these by now."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.engines import arrow_column
-from discreet.errors import StorageError
 from discreet.query.laws import Law, NoisySum
 from discreet.query.measuring import Measured
 from discreet.query.ranks import RankAnswer, Scale
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["from_bytes", "to_bytes"]
 
-_VERSION = 2
+_VERSION = 3
+_READABLE = (2, _VERSION)  # 2 does not say which plan it was measured by
 _FIELD = b"discreet"
 _PARTS = ("place", "left", "right", "s_left", "s_right", "blur", "floor", "ceiling")
 
@@ -41,8 +42,8 @@ def to_bytes(measured: Sequence[Measured]) -> bytes:
     return kept
 
 
-def from_bytes(kept: bytes, plans: Sequence[Private]) -> tuple[Measured, ...]:
-    """What `to_bytes` wrote for these plans."""
+def from_bytes(kept: bytes, plans: Sequence[Private]) -> tuple[Measured, ...] | None:
+    """What `to_bytes` wrote for these plans; None if another release wrote it in another way, or planned otherwise."""
     import pyarrow as pa
 
     source = pa.BufferReader(kept)
@@ -51,11 +52,9 @@ def from_bytes(kept: bytes, plans: Sequence[Private]) -> tuple[Measured, ...]:
         for plan in plans:
             with pa.ipc.open_stream(source) as reader:
                 measured.append(_measured(reader.read_all(), plan))
-    except (pa.ArrowInvalid, KeyError, ValueError, TypeError) as error:
-        raise StorageError(
-            "the stored answer of this question cannot be read. Ask again with reuse=False, which is paid for."
-        ) from error
-    return tuple(measured)
+    except (pa.ArrowException, OSError, LookupError, ValueError, TypeError):
+        return None
+    return tuple(measured) if source.tell() == len(kept) else None
 
 
 def _table(measured: Measured) -> pa.Table:
@@ -74,11 +73,19 @@ def _table(measured: Measured) -> pa.Table:
     columns["group"] = arrow_column(np.arange(measured.groups))
     facts = {
         "version": _VERSION,
+        "plan": _digest(measured.plan),
         "moments": [_facts(noisy) for noisy in measured.moments],
         "distincts": [_facts(noisy) for noisy in measured.distincts],
         "bounds": measured.bounds,
     }
     return pa.table(columns).replace_schema_metadata({_FIELD: json.dumps(facts).encode()})
+
+
+def _digest(plan: Private) -> str:
+    """What the noisy numbers mean, however it was written: another plan would read them as something else."""
+    keys = [(key.column, key.sql_type) for key in plan.block.keys]
+    others = [replace(aggregate, label="", of="") for aggregate in (*plan.ranks, *plan.distincts)]
+    return hashlib.sha256(repr((keys, plan.moments, others)).encode()).hexdigest()
 
 
 def _columns(name: str, noisy: NoisySum) -> dict[str, Any]:
@@ -92,8 +99,10 @@ def _facts(noisy: NoisySum) -> dict[str, Any]:
 
 def _measured(table: pa.Table, plan: Private) -> Measured:
     facts = json.loads((table.schema.metadata or {})[_FIELD])
-    if facts["version"] != _VERSION:
+    if facts["version"] not in _READABLE or facts.get("plan", _digest(plan)) != _digest(plan):
         raise ValueError(facts["version"])
+    if (len(facts["moments"]), len(facts["distincts"])) != (len(plan.moments), len(plan.distincts)):
+        raise ValueError("another number of measures")
 
     def numbers(name: str) -> Any:
         return np.array(table[name].to_pylist(), dtype=np.float64)
