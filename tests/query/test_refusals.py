@@ -150,6 +150,18 @@ REFUSED = [
     ("SELECT user_id::DOUBLE - 1, COUNT(*) FROM visits GROUP BY ALL", "a group of their own"),
     ("SELECT city || CAST(user_id AS VARCHAR) AS k, COUNT(*) FROM visits GROUP BY k", "a group of their own"),
     ("SELECT concat('u', user_id), COUNT(*) FROM visits GROUP BY 1", "a group of their own"),
+    ("SELECT 2 * user_id AS k, COUNT(*) FROM visits GROUP BY k", "a group of their own"),
+    ("SELECT COALESCE(user_id, 0) AS k, COUNT(*) FROM visits GROUP BY k", "a group of their own"),
+    ("SELECT k, COUNT(*) FROM (SELECT user_id + 1 AS k FROM visits) GROUP BY k", "a group of their own"),
+    ("SELECT s.k, COUNT(*) FROM (SELECT CAST(user_id AS VARCHAR) AS k FROM visits) s GROUP BY 1", "of their own"),
+    ("SELECT AVG(n) FROM (SELECT k, COUNT(*) AS n FROM (SELECT -user_id AS k FROM visits) GROUP BY k)", "of their own"),
+    (
+        "WITH a AS (SELECT user_id || 'x' AS k FROM visits), b AS (SELECT k AS l FROM a) SELECT l FROM b GROUP BY l",
+        "of their own",
+    ),
+    ("SELECT DISTINCT user_id + 1 AS k FROM visits", "a group of their own"),
+    ("SELECT user_id, COUNT(*) AS n FROM visits GROUP BY user_id ORDER BY n", "choose among people"),
+    ("SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM visits GROUP BY user_id LIMIT 5)", "choose among people"),
     # names
     ("SELECT COUNT(*) FROM visit", "did you mean 'visits'"),
     ("SELECT SUM(spnd) FROM visits", "did you mean 'spend'"),

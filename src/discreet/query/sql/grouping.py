@@ -15,6 +15,7 @@ from sqlglot import exp
 from discreet.query.plan import Aggregate, Block, Key
 from discreet.query.sql import exact
 from discreet.query.sql.aggregates import Call, calls_of, has_aggregate, is_aggregate
+from discreet.query.sql.apart import tells_units_apart
 from discreet.query.sql.days import MOST_DATES
 from discreet.query.sql.domain import public_values
 from discreet.query.sql.expressions import as_text
@@ -59,7 +60,7 @@ class Grouping:
         for node, value in keys:
             if value.sql in self.keys or value.constant:
                 continue
-            if not self.per_unit and self._tells_units_apart(node):
+            if not self.per_unit and tells_units_apart(node, self.rows):
                 raise self.plan.source.refusal(
                     "every person would be a group of their own",
                     advice="group by something that people share; for numbers of each person, GROUP BY the unit column "
@@ -79,26 +80,6 @@ class Grouping:
                 origin=None,
             )
             self.keys[value.sql] = (inside, node, outside)
-
-    def _tells_units_apart(self, node: exp.Expr) -> bool:
-        """Whether the key is the unit in another form, such as user_id + 0: no group would have two people."""
-        node = node.unnest()
-        if isinstance(node, exp.Column):
-            found = self.rows.find(node)
-            if found:
-                return len(found) == 1 and found[0].value.is_unit
-            alias = None if node.table else self.aliases.get(node.name.lower())
-            return alias is not None and alias is not node and self._tells_units_apart(alias)
-        if isinstance(node, exp.Cast | exp.TryCast):
-            return not node.to.is_type("boolean") and self._tells_units_apart(node.this)
-        if isinstance(node, exp.Neg):
-            return self._tells_units_apart(node.this)
-        if isinstance(node, exp.Add | exp.Sub):
-            parts = [part for part in (node.left, node.right) if not isinstance(part.unnest(), exp.Literal)]
-            return len(parts) == 1 and self._tells_units_apart(parts[0])
-        parts = [node.left, node.right] if isinstance(node, exp.DPipe) else []
-        parts = node.expressions if isinstance(node, exp.Concat) else parts
-        return any(self._tells_units_apart(part) for part in parts)
 
     # ── what stands above the rows ────────────────────────────────────────────────────────────────────────────────────
 

@@ -25,6 +25,12 @@ def finished(
     order, limit, offset = (node.args.get(part) for part in ("order", "limit", "offset"))
     if order is None and limit is None and offset is None:
         return relation
+    if relation.private and relation.step.what == "aggregate for each unit":
+        raise plan.source.refusal(
+            "ORDER BY and LIMIT would choose among people: there is one row for each of them",
+            advice="aggregate over people next: SELECT AVG(n) FROM (... GROUP BY the unit column)",
+            at=order or limit or offset,
+        )
     if relation.private:
         raise plan.source.refusal(
             "ORDER BY and LIMIT choose among rows of people",

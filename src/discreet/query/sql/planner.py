@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from discreet.query.sql import branches, conditions, functions, windows  # noqa: F401 - each registers its handlers
 from discreet.query.sql.aggregates import calls_of, has_aggregate, is_aggregate
+from discreet.query.sql.apart import tells_units_apart
 from discreet.query.sql.grouping import Grouping
 from discreet.query.sql.ordering import finished, ordered
 from discreet.query.sql.relation import Field, Relation, Step, alias_mark, settled
@@ -251,7 +252,12 @@ class Planner:
         return rows.value(one.node)
 
     def _projected(self, relation: Relation, shown: list[Shown], rows: Rows) -> Relation:
-        fields = tuple(Field(one.name, "", self._value(one, rows)) for one in shown)
+        fields = tuple(
+            Field(
+                one.name, "", self._value(one, rows), apart=one.node is not None and tells_units_apart(one.node, rows)
+            )
+            for one in shown
+        )
         return replace(relation, fields=fields, scan=relation.scan and not relation.where)
 
     def _distinct(self, relation: Relation, names: Names) -> Relation:

@@ -54,12 +54,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Field:
-    """One visible column: its name, the table alias before the dot, and its value (hidden: needs the alias)."""
+    """One visible column: its name, the table alias before the dot, and its value.
+
+    `hidden`: it needs the alias. `apart`: it is the unit in another form, so that no two units share it.
+    """
 
     name: str
     table: str
     value: Value
     hidden: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True)
