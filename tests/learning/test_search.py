@@ -1,12 +1,18 @@
 """Searching parameters privately: paid for as a whole, before the first fit, and never free."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LogisticRegression as Unprotected
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler as UnprotectedScaler
 
 from discreet import Budget, BudgetExceeded, Cost, Filter, InvalidArgument
-from discreet.learning import Goal, LogisticRegression, PoissonRegressor, PrivateSearchCV
+from discreet.learning import Goal, LogisticRegression, PoissonRegressor, PrivateSearchCV, StandardScaler
 from discreet.learning.search import _base
 from discreet.learning.tuning import Runs
 
@@ -19,6 +25,11 @@ def planted(n=4000, seed=0):
 
 def base(**changes):
     return LogisticRegression(**{"bounds": (-1, 1), "classes": [0, 1], "n_records": 4000, **changes})
+
+
+def pipeline(scale=None):
+    scale = StandardScaler(epsilon=0.2, bounds=(-1, 1)) if scale is None else scale
+    return Pipeline([("scale", scale), ("model", base(epsilon=0.8, bounds=(-3, 3), n_records="private"))])
 
 
 def test_it_finds_the_better_setting_and_spends_what_it_was_given():
@@ -74,7 +85,15 @@ def test_the_whole_search_is_charged_before_the_first_fit():
     [
         (base(), {"epsilon": [1.0, 2.0]}, "price is no parameter"),
         (base(), {"cost": [None]}, "price is no parameter"),
-        (base(), {"alfa": [1.0]}, "no such parameter"),
+        (base(), {"alfa": [1.0]}, "no such parameter; did you mean 'alpha'"),
+        (pipeline(), {"alpha": [1.0]}, "did you mean 'model__alpha'"),
+        (pipeline(), {"model__alhpa": [1.0]}, "did you mean 'model__alpha'"),
+        (pipeline(), {"scale__epsilon": [1.0]}, "price is no parameter"),
+        (pipeline(), {"model__bounds": [(-3, 3), None]}, "model: bounds"),
+        (pipeline(UnprotectedScaler()), {"model__alpha": [1.0]}, r"use discreet\.learning\.StandardScaler"),
+        (pipeline(), {"scale": ["passthrough", UnprotectedScaler()]}, r"use discreet\.learning\.StandardScaler"),
+        (StandardScaler(bounds=(-1, 1)), {"with_mean": [True]}, "predicts one"),
+        (base(), {"alpha": [1.0, -1.0]}, "number >= 0"),
         (base(), {"alpha": []}, "param_grid"),
         (base(), 3, "param_grid"),
         (Unprotected(), {"C": [1.0]}, "every try must be private"),
@@ -86,6 +105,78 @@ def test_what_would_be_free_or_impossible_is_refused(estimator, grid, word):
     X, y = planted(n=60)
     with pytest.raises(InvalidArgument, match=word):
         PrivateSearchCV(estimator, grid, epsilon=1.0, delta=1e-6).fit(X, y)
+
+
+def test_a_pipeline_is_searched_and_all_its_steps_are_paid_for():
+    X, y = planted()
+    grid = {"model__alpha": [0.1, 1e6], "scale__with_mean": [True, False]}
+    search = PrivateSearchCV(pipeline(), grid, epsilon=4.0, delta=1e-6, expected_runs=8).fit(X, y)
+    assert search.best_params_["model__alpha"] == 0.1
+    assert search.score(X, y) > 0.9
+    assert search.predict_proba(X).shape == (4000, 2)
+    assert search.classes_.tolist() == [0, 1]
+    assert search.cost_.epsilon(1e-6) <= 4.0 + 1e-6
+    best = search.best_estimator_
+    one, _ = _base(Goal(epsilon=4.0, delta=1e-6), Runs(8))
+    assert best.cost_ == best["scale"].cost_ + best["model"].cost_
+    assert best.cost_.gdp() == pytest.approx(one.gdp(), rel=1e-6)
+    assert best.cost_.gdp() <= one.gdp()
+    assert best["model"].cost_.gdp() / best["scale"].cost_.gdp() == pytest.approx(4, rel=1e-6)
+
+
+def test_steps_can_be_searched_over_and_prices_follow():
+    X, y = planted()
+    grid = {"scale": ["passthrough", StandardScaler(bounds=(-1, 1))], "model__alpha": [0.1]}
+    search = PrivateSearchCV(pipeline(), grid, epsilon=4.0, delta=1e-6).fit(X, y)
+    one, _ = _base(Goal(epsilon=4.0, delta=1e-6), Runs(2))
+    assert search.best_estimator_.cost_.gdp() == pytest.approx(one.gdp(), rel=1e-6)
+
+
+FRAMES = {
+    "pandas": lambda X: pd.DataFrame(X, columns=["a", "b"]),
+    "Polars": lambda X: pl.DataFrame(X, schema=["a", "b"]),
+    "Arrow": lambda X: pa.table({"a": X[:, 0], "b": X[:, 1]}),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_are_searched_and_keep_their_names(kind):
+    X, y = planted(n=500)
+    table = FRAMES[kind](X)
+    search = PrivateSearchCV(base(), {"alpha": [0.1, 1.0]}, epsilon=3.0, delta=1e-6).fit(table, y.tolist())
+    assert search.feature_names_in_.tolist() == ["a", "b"]
+    assert search.n_features_in_ == 2
+    assert search.predict(table).shape == (500,)
+
+
+@pytest.mark.parametrize(
+    ("table", "word"),
+    [
+        (csr_matrix(np.ones((60, 2))), "toarray"),
+        ({"a": np.ones(60)}, "pass a table"),
+        (np.ones(60), "2D"),
+        (np.ones((59, 2)), "same number of rows"),
+        (np.full((60, 2), np.nan), "NaN"),
+        (np.full((60, 2), "x"), "numeric"),
+    ],
+)
+def test_what_cannot_be_read_costs_nothing(table, word):
+    spent = []
+    with pytest.raises(InvalidArgument, match=word):
+        PrivateSearchCV(base(), {"alpha": [0.1, 1.0]}).fit(
+            table, np.arange(60) % 2, charge=lambda cost, *, reason: spent.append(cost)
+        )
+    assert not spent
+
+
+def test_a_label_that_was_not_stated_costs_nothing():
+    X, _ = planted(n=60)
+    spent = []
+    with pytest.raises(InvalidArgument, match="not among the classes"):
+        PrivateSearchCV(base(), {"alpha": [0.1]}).fit(
+            X, np.arange(60) % 3, charge=lambda cost, *, reason: spent.append(cost)
+        )
+    assert not spent
 
 
 class Wild(RegressorMixin, BaseEstimator):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.learning.logistic import LogisticRegression
     from discreet.learning.naive_bayes import GaussianNB
     from discreet.learning.pca import PCA
+    from discreet.learning.pipeline import PrivatePipeline, total_cost
     from discreet.learning.poisson import PoissonRegressor
     from discreet.learning.scaler import StandardScaler
     from discreet.learning.search import PrivateSearchCV
@@ -40,6 +41,7 @@ __all__ = [
     "Loss",
     "Poisson",
     "PoissonRegressor",
+    "PrivatePipeline",
     "PrivateSearchCV",
     "Problem",
     "Release",
@@ -49,6 +51,7 @@ __all__ = [
     "Softmax",
     "Squared",
     "StandardScaler",
+    "total_cost",
 ]
 
 _HOMES = {
@@ -59,9 +62,11 @@ _HOMES = {
     "LogisticRegression": "logistic",
     "PCA": "pca",
     "PoissonRegressor": "poisson",
+    "PrivatePipeline": "pipeline",
     "PrivateSearchCV": "search",
     "Ridge": "linear",
     "StandardScaler": "scaler",
+    "total_cost": "pipeline",
 }
 
 

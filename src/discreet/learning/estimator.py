@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
 
 from discreet.errors import InvalidArgument
 from discreet.learning.account import Account
@@ -15,23 +17,39 @@ from discreet.learning.goal import Goal
 from discreet.learning.report import Report
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from discreet.accounting.cost import Cost
     from discreet.learning.account import Charge
     from discreet.noise import Generator
 
-__all__ = ["PrivateEstimator"]
+__all__ = ["REHEARSED", "PrivateEstimator", "Stopped", "invented_labels", "stop"]
 
 
-_ROWS = 1000
-"""Rows of zeros in a rehearsal; how many says nothing."""
+REHEARSED = 1000
+"""Invented rows in a rehearsal; how many says nothing."""
 
 
-class _Stopped(Exception):
+class Stopped(Exception):
     """A rehearsal came as far as its first release."""
 
 
-def _stop(*_: object, **__: object) -> None:
-    raise _Stopped
+def stop(*_: object, **__: object) -> None:
+    """A charge that is refused: what is fitted with it ends before its first release."""
+    raise Stopped
+
+
+def invented_labels(model: Any, number: int) -> NDArray[Any]:
+    """Labels for invented rows: the classes that a model states, or that of the model which it tries or ends with."""
+    while True:
+        inner = getattr(model, "steps", None)
+        inner = inner[-1][1] if inner else getattr(model, "estimator", None)
+        if inner is None:
+            break
+        model = inner
+    stated = getattr(model, "classes", None)
+    labels = [0] if stated is None or isinstance(stated, str) else list(stated) or [0]
+    return np.resize(np.array(labels), number)
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -70,7 +88,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         """The most that a fit reveals, from its parameters alone: what a curator charges before it reads a row."""
         return self._goal().cost
 
-    def fit_unseen(self, X: Any, y: Any) -> Any:
+    @property
+    def needs_target(self) -> bool:
+        """Whether it learns a target, or from the records alone."""
+        return bool(get_tags(self).target_tags.required)
+
+    def fit_unseen(self, X: Any, y: Any = None) -> Any:
         """`fit` for data that only a curator may look at: no value in it decides whether this succeeds.
 
         A failure would tell one bit that nobody paid for. So no records at all are fitted like few, labels that are not
@@ -89,16 +112,27 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         A copy is fitted to rows of zeros and stopped where it would pay for its first release, before any noise is
         drawn. No record is read, so that a refusal may say why; `Curator.fit` asks for it before it charges.
         """
+        self._rehearse(np.zeros((REHEARSED, features)))
+
+    def _rehearse(self, rows: Any, *, unseen: bool = True) -> None:
+        """`rehearse` with these invented rows, as for a curator's data or for one's own."""
         if self.adjacency == "replace-one":
-            return  # plans depend on the number of records, which rows of zeros do not have
-        stated = getattr(getattr(self, "estimator", self), "classes", None)
-        labels = [0] if stated is None or isinstance(stated, str) else list(stated) or [0]
+            return  # plans depend on the number of records, which invented rows do not have
         rehearsal: Any = clone(self)
-        rehearsal._unseen = True  # what a curator must refuse is refused here as well
-        try:
-            rehearsal.fit(np.zeros((_ROWS, features)), np.resize(np.array(labels), _ROWS), charge=_stop)
-        except _Stopped:
-            return
+        rehearsal._unseen = unseen  # what a curator must refuse is refused here as well
+        with suppress(Stopped):
+            rehearsal.fit(rows, invented_labels(self, len(rows)), charge=stop)
+
+    def priced(self, base: Cost, *, seed: int | None = None) -> Any:
+        """A copy whose fit costs `base`."""
+        return clone(self).set_params(cost=base, budget=None, adjacency=base.adjacency, random_state=seed)
+
+    @staticmethod
+    def private_pipeline(pipeline: Any) -> Any:
+        """A pipeline of scikit-learn that this is a step of, as one with a price; its steps are the same objects."""
+        from discreet.learning.pipeline import PrivatePipeline
+
+        return PrivatePipeline(pipeline.steps, memory=pipeline.memory, verbose=pipeline.verbose)
 
     def _account(self, charge: Charge | None) -> Account:
         if charge is not None and not callable(charge):

@@ -2,33 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from sklearn.base import BaseEstimator
 
     Reals = NDArray[np.float64]
 
-__all__ = ["numeric", "read_table", "read_training"]
+__all__ = ["chosen_rows", "indexable", "numeric", "read_table", "read_training"]
+
+
+def _library(X: Any) -> str:
+    return type(X).__module__.split(".")[0]
 
 
 def _plain(X: Any) -> Any:
     """What was passed, which scikit-learn can read; columns of an Arrow table, which keep their names, are numbers."""
-    if type(X).__module__.split(".")[0] == "pyarrow" and hasattr(X, "column_names"):
+    if isinstance(X, Mapping):
+        raise InvalidArgument(
+            "X", f"a {type(X).__name__}", "pass a table, such as pandas.DataFrame(X) or pyarrow.table(X)"
+        )
+    if _library(X) == "polars" and hasattr(X, "columns"):
+        if hasattr(X, "collect"):
+            raise InvalidArgument("X", "a LazyFrame", "pass X.collect()")
+        X = X.to_arrow()  # not every release of scikit-learn knows the columns of a Polars frame by their names
+    if _library(X) == "pyarrow" and hasattr(X, "column_names"):
         from pyarrow import Table, types
 
         numbers = types.is_integer, types.is_floating, types.is_boolean, types.is_decimal
         if not all(any(test(kind) for test in numbers) for kind in X.schema.types):
-            raise InvalidArgument("X", "an Arrow table", "all its columns must be numbers without nulls")
+            raise InvalidArgument("X", "a table with other columns", "all columns must be numbers without nulls")
         # not every release of scikit-learn knows the columns of a record batch by their names
         return X if isinstance(X, Table) else Table.from_batches([X])
     return X
+
+
+def indexable(X: Any) -> Any:
+    """A table of which rows can be chosen by `chosen_rows`: a frame or an Arrow table as it is, else an array."""
+    if isinstance(X, Mapping) or hasattr(X, "collect") or issparse(X):
+        read_table(BaseEstimator(), X, reset=True)  # says what is wrong with it
+    if hasattr(X, "iloc") or _library(X) in ("polars", "pyarrow"):
+        return X
+    return np.asarray(X)
+
+
+def chosen_rows(table: Any, chosen: NDArray[np.bool_]) -> Any:
+    """These rows of what `indexable` gave, in the same kind of table."""
+    places = np.flatnonzero(chosen)
+    if hasattr(table, "iloc"):
+        return table.iloc[places]
+    return table.take(places) if _library(table) == "pyarrow" else table[places]
 
 
 def read_training(estimator: BaseEstimator, X: Any, y: Any, **options: Any) -> tuple[Reals, NDArray[Any]]:
@@ -70,7 +101,7 @@ _WORDS = {
     "Reshape your data": "Expected 2D array, one row for each record. Reshape your data with X.reshape(-1, 1) if it is "
     "one column, X.reshape(1, -1) if it is one record",
     "Complex data": "Complex data not supported; pass real and imaginary parts as two columns",
-    "Sparse": "Sparse data is not supported; pass X.toarray()",
+    "parse": "Sparse data is not supported; pass X.toarray(), or let the step before give dense tables",
     "inconsistent numbers": "X and y must have the same number of rows",
     "1d array": "y should be a 1d array, one target for each record",
 }

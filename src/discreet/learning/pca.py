@@ -20,7 +20,7 @@ from discreet.learning.bounded import Bounded, BoundedEstimator
 from discreet.learning.convex.moments import SecondMoment
 from discreet.learning.inputs import read_table
 from discreet.learning.report import Release
-from discreet.learning.rows import RowLattice
+from discreet.learning.rows import RowLattice, products
 from discreet.learning.scaling import Scaling
 
 if TYPE_CHECKING:
@@ -166,7 +166,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BoundedEstimator): 
     def transform(self, X: Any) -> Reals:
         """The coordinates of every row along the components."""
         check_is_fitted(self)
-        turned: Reals = (read_table(self, X) - self.mean_) @ self.components_.T
+        # a step after this one must see every record by itself, to the last digit
+        turned = products(read_table(self, X) - self.mean_, self.components_.T)
         return turned / self._widths() if self.whiten else turned
 
     def inverse_transform(self, X: Any) -> Reals:

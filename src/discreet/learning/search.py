@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import difflib
 import math
+from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.accounting.cost import Cost
 from discreet.arguments import unit_fraction
 from discreet.errors import InvalidArgument
-from discreet.learning.estimator import PrivateEstimator
+from discreet.learning.data_free import public_rows, why_refused
+from discreet.learning.estimator import PrivateEstimator, Stopped, stop
+from discreet.learning.inputs import chosen_rows, indexable
+from discreet.learning.pipeline import PrivatePipeline
 from discreet.learning.report import Release
 from discreet.learning.scaling import one_bound
 from discreet.learning.tuning import Runs
@@ -21,6 +30,8 @@ from discreet.mechanisms import DiscreteLaplace, RoundedGaussian
 from discreet.noise import bernoulli, uniform_integers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from discreet.learning.account import Charge
@@ -43,7 +54,9 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
 
     A record is in the validation part with probability `validation`, by a coin of its own. For classifiers a record's
     score is whether it is predicted right. For regressions state `target_bounds=(low, high)`: the score is
-    1 - (error / range)^2, clipped at 0. `estimator` must state what it could buy with a delta (`classes=[...]`).
+    1 - (error / range)^2, clipped at 0. `estimator` must state what it could buy with a delta (`classes=[...]`). It may
+    be a pipeline, checked as `PrivatePipeline` is, with parameters such as `model__alpha`; its private steps share the
+    price of a try in the proportion of the prices that they state.
 
     >>> from discreet.learning import LogisticRegression
     >>> rng = np.random.default_rng(7)
@@ -92,11 +105,15 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
     def fit(self, X: Any, y: Any, *, charge: Charge | None = None) -> PrivateSearchCV:
         """Search privately; `charge` is asked to pay for the whole search before the first fit."""
         goal = self._goal()
-        grid = self._grid()
-        runs = Runs(self.expected_runs if self.expected_runs is not None else max(2.0, len(grid)), law=self.runs_law)
+        tried, grid = self._tried()
+        runs = self._runs(grid)
         validation = unit_fraction("validation", self.validation)
         account = self._account(charge)
         base, total = _base(goal, runs)
+        models = [_set(tried, setting) for setting in grid]
+        table, targets = indexable(X), np.asarray(y)
+        if not self._unseen:
+            self._try(models, base, table, targets)
         account.pay(
             Release(
                 f"the best of about {runs.mean:.3g} fits, chosen by a noisy score",
@@ -104,28 +121,28 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
                 f"random number of runs, each of {base!r} [Papernot and Steinke 2022, Thm 2]",
             )
         )
-        table, targets = _indexable(X), np.asarray(y)
         held = bernoulli(validation, size=len(targets), generator=account.generator)
         best: tuple[int, Any, dict[str, Any]] | None = None
         for _ in range(runs.draw(account.generator)):  # without a bar, which would show how many
-            chosen = grid[int(uniform_integers(len(grid), generator=account.generator))]
+            place = int(uniform_integers(len(grid), generator=account.generator))
             seed = None if account.generator is None else int(uniform_integers(2**31, generator=account.generator))
-            model = clone(self.estimator).set_params(
-                **chosen, cost=base, budget=None, adjacency=self.adjacency, random_state=seed
-            )
+            model = models[place].priced(base, seed=seed)
             learn = model.fit_unseen if self._unseen else model.fit
-            learn(_rows(table, ~held), targets[~held])
+            learn(chosen_rows(table, ~held), targets[~held])
             if not _within(model.cost_, base):
                 raise InvalidArgument(
                     "estimator",
                     type(model).__name__,
                     "it spends a delta of its own; state what it buys (classes=[...])",
                 )
-            score = self._noisy_score(model, _rows(table, held), targets[held], base, account.generator)
+            score = self._noisy_score(model, chosen_rows(table, held), targets[held], base, account.generator)
             if best is None or score > best[0]:
-                best = score, model, chosen
+                best = score, model, grid[place]
         assert best is not None
         _, self.best_estimator_, self.best_params_ = best
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.best_estimator_, name):
+                setattr(self, name, getattr(self.best_estimator_, name))
         self._finish(
             goal,
             account,
@@ -136,40 +153,78 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
         )
         return self
 
-    def _grid(self) -> list[dict[str, Any]]:
-        if not hasattr(self.estimator, "_goal"):
+    def _runs(self, grid: list[dict[str, Any]]) -> Runs:
+        return Runs(self.expected_runs if self.expected_runs is not None else max(2.0, len(grid)), law=self.runs_law)
+
+    def _rehearse(self, rows: Any, *, unseen: bool = True) -> None:
+        """Refuse what is wrong with the search, or with the model of any setting."""
+        super()._rehearse(rows, unseen=unseen)
+        tried, grid = self._tried()
+        base, _ = _base(self._goal(), self._runs(grid))
+        for setting in grid:
+            _set(tried, setting).priced(base)._rehearse(rows, unseen=unseen)
+
+    def _try(self, models: list[Any], base: Cost, table: Any, targets: NDArray[Any]) -> None:
+        """Refuse what can be refused before anything is paid: every setting on invented rows, one on the records."""
+        if targets.ndim != 1 or len(targets) != getattr(table, "shape", (len(table),))[0]:
+            raise InvalidArgument(
+                "X, y", "what was passed", "X and y must have the same number of rows, and y one column"
+            )
+        rows = public_rows(table, len(targets))
+        if rows is not None and len(targets):
+            for model in models:
+                model.priced(base)._rehearse(rows, unseen=False)
+        with suppress(Stopped):
+            models[0].priced(base).fit(table, targets, charge=stop)
+
+    def _tried(self) -> tuple[Any, list[dict[str, Any]]]:
+        """The model that is tried, a pipeline as one with a price, and the settings."""
+        tried = self.estimator
+        if isinstance(tried, Pipeline):
+            tried = PrivatePipeline(tried.steps, memory=tried.memory)
+        elif not isinstance(tried, PrivateEstimator):
+            reason = why_refused(tried) or "it learns nothing"
             raise InvalidArgument(
                 "estimator",
-                type(self.estimator).__name__,
-                "every try must be private: pass a model of discreet.learning",
+                type(tried).__name__,
+                f"every try must be private: pass a model of discreet.learning; {reason}",
             )
         try:
             grid = list(ParameterGrid(self.param_grid))
         except (TypeError, ValueError) as problem:
             raise InvalidArgument("param_grid", self.param_grid, str(problem)) from None
+        if not grid:
+            raise InvalidArgument("param_grid", self.param_grid, "pass at least one setting")
         known = self.estimator.get_params()
-        for name in {name for setting in grid for name in setting}:
-            if name in _PRIVACY:
+        for name in sorted({name for setting in grid for name in setting}):
+            if name.rsplit("__", 1)[-1] in _PRIVACY:
                 raise InvalidArgument(
                     "param_grid", name, "the price is no parameter to search over; every try has the same"
                 )
             if name not in known:
-                raise InvalidArgument("param_grid", name, f"{type(self.estimator).__name__} has no such parameter")
-        if not grid:
-            raise InvalidArgument("param_grid", self.param_grid, "pass at least one setting")
-        if not is_classifier(self.estimator) and self.target_bounds is None:
-            raise InvalidArgument("target_bounds", None, "to score a regression, state (low, high) of the target")
-        return grid
+                raise InvalidArgument("param_grid", name, _meant(name, known, type(self.estimator).__name__))
+        if not is_classifier(self.estimator):
+            if not is_regressor(self.estimator):
+                raise InvalidArgument(
+                    "estimator",
+                    type(self.estimator).__name__,
+                    "tries are scored by a target: pass a model that predicts one",
+                )
+            if self.target_bounds is None:
+                raise InvalidArgument("target_bounds", None, "to score a regression, state (low, high) of the target")
+            one_bound("target_bounds", self.target_bounds)
+        return tried, grid
 
     def _noisy_score(self, model: Any, X: Any, y: NDArray[Any], base: Cost, generator: Any) -> int:
         """The summed score of the validation records, each between 0 and 1, with noise that costs `base`."""
+        predict = getattr(model, "predict_unseen", model.predict) if self._unseen else model.predict
         if len(y) == 0:
             scores = np.zeros(0, dtype=np.int64)
         elif is_classifier(model):
-            scores = (model.predict(X) == y).astype(np.int64) * _GRAINS
+            scores = (predict(X) == y).astype(np.int64) * _GRAINS
         else:
             low, high = one_bound("target_bounds", self.target_bounds)
-            error = (np.clip(model.predict(X), low, high) - np.clip(y, low, high)) / (high - low)
+            error = (np.clip(predict(X), low, high) - np.clip(y, low, high)) / (high - low)
             right = np.where(np.isfinite(error), 1 - error**2, 0.0)  # a prediction may be inf - inf
             scores = np.trunc(np.clip(right, 0, 1) * _GRAINS).astype(np.int64)
         pure = base.pure_epsilon()
@@ -187,12 +242,38 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """The probability of every class, by the best model."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(lambda self: hasattr(self.estimator, "decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        """The margins of the best model."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+    @property
+    def classes_(self) -> Any:
+        """The classes of the best model."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.classes_
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.target_tags.required = True
+        return tags
+
     def score(self, X: Any, y: Any) -> float:
         """The score of the best model on other data; not private for `X` and `y`."""
         check_is_fitted(self, "best_estimator_")
         return float(self.best_estimator_.score(X, y))
 
 
+@lru_cache(maxsize=32)
 def _base(goal: Goal, runs: Runs) -> tuple[Cost, Cost]:
     """What one try may cost, and what the whole search then costs.
 
@@ -204,7 +285,7 @@ def _base(goal: Goal, runs: Runs) -> tuple[Cost, Cost]:
         one = Cost.pure(goal.epsilon / (2 + runs.eta) * (1 - 1e-12), adjacency=adjacency)
         return one, runs.cost(one)
     if goal.epsilon is None:
-        raise InvalidArgument("cost", goal, "the price of a search is stated as epsilon and delta")
+        raise InvalidArgument("cost, budget", goal, "the price of a search is stated as epsilon and delta")
     sigma = _multiplier(goal, runs)
     one = Cost.gaussian(sigma, adjacency=adjacency)
     return one, runs.cost(one)
@@ -240,9 +321,14 @@ def _within(spent: Cost, base: Cost) -> bool:
     return spent.gdp() <= base.gdp() * (1 + 1e-9)
 
 
-def _indexable(X: Any) -> Any:
-    return X if hasattr(X, "iloc") else np.asarray(X)
+def _set(model: Any, setting: dict[str, Any]) -> Any:
+    """A copy with these parameters."""
+    return clone(model).set_params(**{name: clone(value, safe=False) for name, value in setting.items()})
 
 
-def _rows(table: Any, chosen: NDArray[np.bool_]) -> Any:
-    return table.iloc[np.flatnonzero(chosen)] if hasattr(table, "iloc") else table[chosen]
+def _meant(name: str, known: Iterable[str], model: str) -> str:
+    """Which parameter may have been meant: one of a step, or one that is spelled like it."""
+    inner = [other for other in known if other.endswith(f"__{name}")]
+    close = inner or difflib.get_close_matches(name, list(known), n=1)
+    hint = f"; did you mean '{close[0]}'?" if close else f"; there are: {', '.join(sorted(known))}"
+    return f"{model} has no such parameter{hint}"
