@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
@@ -45,15 +46,28 @@ UNREADABLE = {
     "missing": (np.where(np.eye(37, 2), np.nan, ROWS), "public numbers"),
     "infinite": (np.where(np.eye(37, 2), np.inf, ROWS), "infinity"),
     "sparse": (scipy.sparse.csr_matrix(ROWS), "toarray"),
+    "a sparse array": (scipy.sparse.coo_array(ROWS), "toarray"),
+    "sparse by keys": (scipy.sparse.dok_matrix(ROWS), "toarray"),
+    "a sparse frame": (pd.DataFrame({"a": pd.arrays.SparseArray(ROWS[:, 0])}), "toarray"),
+    "a mapping": ({"a": ROWS[:, 0]}, "pandas.dataframe"),
+    "a lazy frame": (pl.DataFrame(ROWS).lazy(), "collect"),
+    "text in Polars": (pl.DataFrame({"a": [f"{SECRET} mg"] * 37}), "numbers"),
+    "nothing in Polars": (pl.DataFrame({"a": [None, *ROWS[1:, 0]]}), "public numbers"),
+    "nothing in Arrow": (pa.table({"a": [None, *ROWS[1:, 0]]}), "public numbers"),
 }
 
 
+SEARCH = PrivateSearchCV(MODELS[0], {"alpha": [1.0, 10.0]}, epsilon=3.0)
+
+
 @pytest.mark.parametrize("kind", UNREADABLE)
-@pytest.mark.parametrize("estimator", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("estimator", [*MODELS, SEARCH], ids=lambda model: type(model).__name__)
 def test_what_cannot_be_read_is_refused_without_a_value_or_a_count(estimator, kind):
     table, said = UNREADABLE[kind]
+    spent = []
     with pytest.raises(InvalidArgument) as refused:
-        estimator.fit(table, LABELS)
+        estimator.fit(table, LABELS, charge=lambda cost, *, reason: spent.append(cost))
+    assert not spent
     text = str(refused.value)
     assert said in text.lower()
     assert "123" not in text
@@ -132,6 +146,36 @@ def test_a_rehearsal_passes_what_can_be_fitted_and_leaves_no_trace(estimator):
 
 def test_a_search_is_rehearsed_with_the_classes_of_its_estimator():
     PrivateSearchCV(LogisticRegression(bounds=(0, 1), classes=["a", "b"]), {"alpha": [1.0, 10.0]}).rehearse(2)
+
+
+COLUMNS = {"dose": ROWS[:, 0], "age": np.arange(37.0), "ill": LABELS.astype(bool)}
+FRAMES = {
+    "pandas": (pd.DataFrame(COLUMNS), pd.Series(LABELS)),
+    "pandas without NumPy": (
+        pd.DataFrame(COLUMNS).convert_dtypes(dtype_backend="pyarrow"),
+        pd.Series(LABELS, dtype="int64[pyarrow]"),
+    ),
+    "pandas in another order": (pd.DataFrame(COLUMNS, index=range(37, 0, -1)), pd.Series(LABELS)),
+    "Arrow": (pa.table(COLUMNS), pa.chunked_array([LABELS[:9], LABELS[9:]])),
+    "Arrow batch": (pa.record_batch(COLUMNS), pa.array(LABELS)),
+    "Polars": (pl.DataFrame(COLUMNS), pl.Series(LABELS)),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("estimator", [*MODELS, SEARCH], ids=lambda model: type(model).__name__)
+def test_frames_of_all_kinds_are_read_with_their_names(estimator, kind):
+    table, labels = FRAMES[kind]
+    fitted = clone(estimator).fit(table, labels)
+    assert fitted.feature_names_in_.tolist() == list(COLUMNS)
+    use = fitted.predict if hasattr(fitted, "predict") else fitted.transform
+    assert np.array_equal(use(table), use(pd.DataFrame(COLUMNS)))
+
+
+@pytest.mark.parametrize("estimator", [*MODELS, SEARCH], ids=lambda model: type(model).__name__)
+def test_arrays_of_all_kinds_are_read(estimator):
+    for table in (ROWS, np.asfortranarray(ROWS), ROWS.astype(np.float32), ROWS.astype(int), ROWS.tolist()):
+        assert clone(estimator).fit(table, LABELS.tolist()).n_features_in_ == 2
 
 
 @pytest.mark.parametrize("make", [pa.table, pa.record_batch])

@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from sklearn.base import BaseEstimator
 
     Reals = NDArray[np.float64]
 
 __all__ = ["chosen_rows", "indexable", "numeric", "read_table", "read_training"]
+
+
+_SPARSE = "Sparse data is not supported; pass X.toarray(), or let the step before give dense tables"
 
 
 def _library(X: Any) -> str:
@@ -26,13 +29,16 @@ def _library(X: Any) -> str:
 
 def _plain(X: Any) -> Any:
     """What was passed, which scikit-learn can read; columns of an Arrow table, which keep their names, are numbers."""
+    kinds = X.dtypes if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 else ()
+    if issparse(X) or any(type(kind).__name__ == "SparseDtype" for kind in kinds):
+        raise InvalidArgument("X", "a sparse table", _SPARSE)
     if isinstance(X, Mapping):
         raise InvalidArgument(
             "X", f"a {type(X).__name__}", "pass a table, such as pandas.DataFrame(X) or pyarrow.table(X)"
         )
+    if _library(X) == "polars" and hasattr(X, "collect"):
+        raise InvalidArgument("X", "a LazyFrame", "pass X.collect()")
     if _library(X) == "polars" and hasattr(X, "columns"):
-        if hasattr(X, "collect"):
-            raise InvalidArgument("X", "a LazyFrame", "pass X.collect()")
         X = X.to_arrow()  # not every release of scikit-learn knows the columns of a Polars frame by their names
     if _library(X) == "pyarrow" and hasattr(X, "column_names"):
         from pyarrow import Table, types
@@ -47,8 +53,8 @@ def _plain(X: Any) -> Any:
 
 def indexable(X: Any) -> Any:
     """A table of which rows can be chosen by `chosen_rows`: a frame or an Arrow table as it is, else an array."""
-    if isinstance(X, Mapping) or hasattr(X, "collect") or issparse(X):
-        read_table(BaseEstimator(), X, reset=True)  # says what is wrong with it
+    if isinstance(X, Mapping) or issparse(X) or (_library(X) == "polars" and hasattr(X, "collect")):
+        _plain(X)  # says what is wrong with it
     if hasattr(X, "iloc") or _library(X) in ("polars", "pyarrow"):
         return X
     return np.asarray(X)
@@ -101,7 +107,7 @@ _WORDS = {
     "Reshape your data": "Expected 2D array, one row for each record. Reshape your data with X.reshape(-1, 1) if it is "
     "one column, X.reshape(1, -1) if it is one record",
     "Complex data": "Complex data not supported; pass real and imaginary parts as two columns",
-    "parse": "Sparse data is not supported; pass X.toarray(), or let the step before give dense tables",
+    "Sparse": _SPARSE,
     "inconsistent numbers": "X and y must have the same number of rows",
     "1d array": "y should be a 1d array, one target for each record",
 }
