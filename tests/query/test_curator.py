@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -613,3 +614,28 @@ def test_what_would_be_ignored_is_refused(text: Any, call: dict[str, Any], words
     with pytest.raises(InvalidArgument, match=words):
         curator.sql(text, epsilon=0.1, **call)
     assert charges(curator) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the size of files is limited by the operating system")
+def test_a_ledger_that_is_full_after_the_charge_says_that_it_stays_paid(tmp_path: Path) -> None:
+    import resource
+
+    with opened(ledger=tmp_path / "l.ledger") as curator:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        reserve = curator.ledger.reserve
+
+        def reserve_and_fill(*arguments: Any, **named: Any) -> Any:
+            entry = reserve(*arguments, **named)
+            size = (tmp_path / "l.ledger-wal").stat().st_size
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+            return entry
+
+        curator.ledger.reserve = reserve_and_fill  # type: ignore[method-assign]
+        try:
+            with pytest.raises(LedgerError, match=r"Entry 4 was charged before that and stays charged; nothing"):
+                curator.sql(COUNT, epsilon=0.5)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert curator.remaining == pytest.approx(BUDGET.epsilon - 0.5)
+        assert [entry.state for entry in curator.ledger.entries(kind="reserve")] == ["reserved"]
+        curator.ledger.verify()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.account import examples
+from discreet.cli.number import left
 from discreet.cli.options import Json
 from discreet.cli.prices import meaning
 from discreet.cli.show import as_json, table
@@ -32,7 +33,7 @@ ledger = typer.Typer(
 File = Annotated[
     str | None,
     typer.Argument(
-        metavar="[FILE]", show_default=False, help="The ledger; by default the one *.ledger file in this directory."
+        metavar="FILE", show_default=False, help="The ledger; by default the one *.ledger file in this directory."
     ),
 ]
 Key = Annotated[
@@ -204,8 +205,8 @@ def _standing_row(standing: Standing) -> tuple[str, ...]:
     budget = f"{standing.budget!r}".removeprefix("Budget(").removesuffix(")")
     each = "" if standing.period is None else f" each {str(standing.period).removesuffix(', 0:00:00')}"
     renewed = "never" if standing.renewed is None else f"{standing.renewed:%Y-%m-%d %H:%M}"
-    left = f"{standing.unit} {standing.remaining:.6g}"
-    return standing.dataset, whose, budget + each, left, renewed, in_words(standing.protects)
+    rest = f"{standing.unit} {left(standing.remaining)}"
+    return standing.dataset, whose, budget + each, rest, renewed, in_words(standing.protects)
 
 
 def _charge_fields(entry: Entry) -> dict[str, Any]:

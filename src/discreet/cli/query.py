@@ -12,7 +12,7 @@ import typer
 
 from discreet.arguments import unit_fraction
 from discreet.cli.account import examples
-from discreet.cli.number import below, number
+from discreet.cli.number import left, number
 from discreet.cli.options import Json
 from discreet.cli.prices import meaning
 from discreet.cli.show import as_json, facts
@@ -342,10 +342,10 @@ def _price(curator: Curator, planned: Explanation) -> list[tuple[str, str]]:
 
 
 def _left(curator: Curator) -> str:
-    unit, left = curator.budget.unit, curator.remaining
+    unit, mine = curator.budget.unit, curator.remaining
     own = next(one for one in curator.ledger.standings(curator.policy.name) if one.holder == "dataset")
-    whole = f"{unit} {below(own.remaining, 6)} of {curator.budget}"
-    return whole if left >= own.remaining else f"{unit} {below(left, 6)} for analyst {curator.analyst}; in all {whole}"
+    whole = f"{unit} {left(own.remaining)} of {curator.budget}"
+    return whole if mine >= own.remaining else f"{unit} {left(mine)} for analyst {curator.analyst}; in all {whole}"
 
 
 def _target(planned: Explanation | Answer) -> dict[str, float]:

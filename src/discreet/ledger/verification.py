@@ -145,7 +145,9 @@ class _Check:
     def _entry(self, row: dict[str, Any]) -> None:
         number = row["number"]
         if number != self._count + 1:
-            self.findings.append(f"entries {self._count + 1} to {number - 1} are missing")
+            missing = range(self._count + 1, number)
+            gap = f"entries {missing[0]} to {missing[-1]} are" if len(missing) > 1 else f"entry {self._count + 1} is"
+            self.findings.append(f"{gap} missing")
         self._count = number
         try:
             hash_, fields = row.pop("hash"), {column: row[column] for column in COLUMNS}

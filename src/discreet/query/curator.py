@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -14,6 +15,8 @@ from discreet.errors import (
     BudgetExceeded,
     DiscreetError,
     InvalidArgument,
+    LedgerCorrupt,
+    LedgerError,
     QueryFailed,
     SourceError,
 )
@@ -34,7 +37,7 @@ from discreet.query.target import Target, target_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
 
@@ -181,9 +184,11 @@ class Curator:
         except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
             problem = type(error).__name__
         else:
-            self.ledger.complete(entry, kept)
+            with _staying_paid(entry):
+                self.ledger.complete(entry, kept)
             return answer
-        self.ledger.fail(entry, problem)
+        with _staying_paid(entry):
+            self.ledger.fail(entry, problem)
         raise QueryFailed(entry.id)
 
     def explain(
@@ -231,9 +236,11 @@ class Curator:
         try:
             released = mechanism.release(value)
         except DiscreetError as error:
-            self.ledger.fail(entry, type(error).__name__)
+            with _staying_paid(entry):
+                self.ledger.fail(entry, type(error).__name__)
             raise
-        self.ledger.complete(entry)
+        with _staying_paid(entry):
+            self.ledger.complete(entry)
         return released
 
     def charge(self, cost: Cost, *, reason: str) -> int:
@@ -243,7 +250,8 @@ class Curator:
         """
         self._check_open()
         entry = self._reserve(cost, reason)
-        self.ledger.complete(entry)
+        with _staying_paid(entry):
+            self.ledger.complete(entry)
         return entry.id
 
     def fit(self, model: Model, text: str, *, target: str, reason: str = "") -> Any:
@@ -271,9 +279,11 @@ class Curator:
         except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
             problem = type(error).__name__
         else:
-            self.ledger.complete(entry)
+            with _staying_paid(entry):
+                self.ledger.complete(entry)
             return model
-        self.ledger.fail(entry, problem)
+        with _staying_paid(entry):
+            self.ledger.fail(entry, problem)
         raise QueryFailed(entry.id)
 
     # ---------------------------------------------------------------- looking
@@ -442,3 +452,15 @@ class Curator:
     def _fingerprint(self, question: Question, target: Target, options: Options) -> str:
         facts = [question.canonical, str(target), repr(options), self._files]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+@contextmanager
+def _staying_paid(entry: Entry) -> Iterator[None]:
+    """Says of a ledger that fails after the charge that the charge stays, and that nothing is shown."""
+    try:
+        yield
+    except LedgerCorrupt:
+        raise
+    except LedgerError as error:
+        advice = f"Entry {entry.id} was charged before that and stays charged; nothing is released. {error.advice}"
+        raise LedgerError(error.path, error.problem, advice) from error
