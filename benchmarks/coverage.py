@@ -38,6 +38,10 @@ QUESTIONS = {
     "median by group": "SELECT g, MEDIAN(x) AS m FROM t GROUP BY g",
     "0.9 by group": "SELECT g, QUANTILE_CONT(x, 0.9) AS m FROM t GROUP BY g",
     "MAX by group": "SELECT g, MAX(x) AS m FROM t GROUP BY g",
+    "sum over groups": "SELECT SUM(n) AS t FROM (SELECT g, COUNT(*) AS n FROM t GROUP BY g) y",
+    "largest group": "SELECT MAX(n) AS t FROM (SELECT g, COUNT(*) AS n FROM t GROUP BY g) y",
+    "share of a group": "SELECT g, COUNT(*) / SUM(COUNT(*)) OVER () AS t FROM t GROUP BY g",
+    "ratio of tables": "SELECT (SELECT COUNT(*) FROM t WHERE x < 20) / (SELECT COUNT(*) FROM t) AS t",
     "union": "SELECT 'a' AS k, COUNT(*) AS n FROM t WHERE x < 20 UNION ALL SELECT 'b', COUNT(*) FROM t WHERE x >= 20",
 }
 KINDS = ("one row", "uniform", "lognormal", "pareto")
@@ -79,11 +83,13 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=2000)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--only", nargs="*", default=list(KINDS), choices=KINDS)
+    parser.add_argument("--questions", nargs="*", default=list(QUESTIONS), choices=list(QUESTIONS))
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # the ledger ends with the process, on purpose
-    found: dict[str, dict[str, float]] = {name: {} for name in QUESTIONS}
+    found: dict[str, dict[str, float]] = {name: {} for name in arguments.questions}
     print(f"{'':20}" + "".join(f"{kind:>12}" for kind in arguments.only))
-    for name, sql in QUESTIONS.items():
+    for name in arguments.questions:
+        sql = QUESTIONS[name]
         print(f"{name:20}", end="", flush=True)
         for kind in arguments.only:
             data = table(kind, arguments.people)

@@ -275,6 +275,18 @@ def test_an_answer_is_a_table_with_intervals_cost_and_rules() -> None:
         assert all("x0" not in label for label in answer.bounds)
 
 
+def test_an_average_of_nothing_is_null_and_says_so() -> None:
+    with opened() as curator:
+        text = "SELECT AVG(spend * spend) AS m FROM visits WHERE city = 'nowhere'"
+        shown = ""
+        for _ in range(60):  # half of the time the noisy number of rows is above 0
+            shown = repr(curator.sql(text, epsilon=0.01, reuse=False))
+            if "NULL" in shown:
+                break
+        assert "inf" not in shown
+        assert "NULL: too few rows" in shown
+
+
 def test_the_cost_is_never_above_what_was_asked_for() -> None:
     with opened() as curator:
         for epsilon, delta in ((0.3, None), (1.0, 1e-9), (2.0, 0.0)):

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from discreet.query import choices
 from discreet.query.choices import STEPS, bound_of, choose_bound
 from discreet.query.laws import GAUSSIAN, LAPLACE, NoisySum
-from discreet.query.losses import allowance
+from discreet.query.losses import allowance, summed, usual
 
 
 def coverage(sizes: np.ndarray, monkeypatch: pytest.MonkeyPatch, *, allowed: bool) -> float:
@@ -74,3 +74,12 @@ def test_groups_that_differ_by_noise_alone_get_equal_parts() -> None:
 def test_no_groups_have_no_allowance() -> None:
     assert allowance(NoisySum(np.zeros(0), 1.0, LAPLACE), sign=1).size == 0
     assert allowance(NoisySum(np.zeros(3), 1.0, LAPLACE), sign=1) == pytest.approx(1.5 + 3.5 / 3)
+
+
+@pytest.mark.parametrize(("gaussian", "single"), [(True, False), (True, True), (False, True)])
+def test_sums_over_groups_are_allowed_twice_what_the_units_above_the_bound_lose(gaussian: bool, single: bool) -> None:
+    for groups in (2, 8, 40, 1000):
+        together = summed(groups, gaussian=gaussian, single=single) * usual(groups, gaussian=gaussian) * groups
+        above = 1.6 * groups / (1.0 if single else min(groups, 40) ** 0.5)
+        assert together >= 2 * above * (1 - 1e-12)
+        assert together == pytest.approx(max(2 * above, usual(groups, gaussian=gaussian) * groups))

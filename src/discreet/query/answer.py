@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import os
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +13,8 @@ from discreet.arguments import unit_fraction
 from discreet.engines import Sandbox
 from discreet.errors import DiscreetError
 from discreet.query.estimates import noisy_table
-from discreet.query.intervals import with_intervals
+from discreet.query.intervals import takes_extremes, with_intervals, without_intervals
+from discreet.query.losses import summed
 from discreet.query.projection import plain_columns, projected
 from discreet.query.report import in_words
 
@@ -106,24 +108,34 @@ class Answer:
 
         Each holds with this probability for counts and sums of all rows: it has the noise in it and an allowance for
         what a chosen bound cuts off, see "How each aggregate is made private". What the policy or the question itself
-        limits (declared bounds, `max_rows`, `max_groups`) is not in it. A number that is computed from aggregates of a
-        row has an interval that combines theirs; one that is computed over several rows has none.
+        limits (declared bounds, `max_rows`, `max_groups`) is not in it. A number that is computed from others, also
+        over several groups, has an interval that combines theirs; `no_interval` says which columns have none, and why.
         """
         level = unit_fraction("confidence", confidence)
-        tables = {f"noisy_{i}": noisy_table(block, level) for i, block in enumerate(self._measured)}
+        groups = sum(block.groups for block in self._measured)
+        at_once = 1 - (1 - level) / max(1, groups) if takes_extremes(self.question) else None
+        tables = {f"noisy_{i}": noisy_table(block, level, at_once=at_once) for i, block in enumerate(self._measured)}
+        shown, known = _sandbox(os.getpid()), {**tables, **self._public}
+        lost = tuple(
+            summed(block.groups, gaussian=block.plan.gaussian, single=block.plan.single) for block in self._measured
+        )
+        try:
+            return shown.run(with_intervals(self.question, self._numbers, lost), known)
+        except DiscreetError:  # an expression without a value at the end of an interval, such as a cast of infinity
+            return shown.run(with_intervals(self.question, (), lost), known)
+
+    @property
+    def no_interval(self) -> dict[str, str]:
+        """The noisy columns that have no interval, each with the reason."""
+        return without_intervals(self.question, self._numbers)
+
+    @property
+    def _numbers(self) -> set[str]:
         import pyarrow as pa
 
         kinds = {field.name: field.type for field in self._table.schema}
-        numbers = {
-            name
-            for name, kind in kinds.items()
-            if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        }
-        shown, known = _sandbox(os.getpid()), {**tables, **self._public}
-        try:
-            return shown.run(with_intervals(self.question, numbers), known)
-        except DiscreetError:  # an expression without a value at the end of an interval, such as a cast of infinity
-            return shown.run(with_intervals(self.question, ()), known)
+        numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+        return {name for name, kind in kinds.items() if any(is_kind(kind) for is_kind in numeric)}
 
     @property
     def bounds(self) -> dict[str, float]:
@@ -144,7 +156,8 @@ class Answer:
             for name in names:
                 text = _text(row[name])
                 low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-                if low is not None and high is not None:
+                open_ends = _infinite(low) + _infinite(high)
+                if low is not None and high is not None and open_ends < (1 if row[name] is None else 2):
                     text += f"  [{_text(low)}, {_text(high)}]"
                 cells.append(text)
             rows.append(cells)
@@ -164,11 +177,22 @@ class Answer:
             lines.append(f"… {len(self) - _SHOWN} more rows")
         if not len(self) and any(block.plan.block.keys and not block.plan.public for block in self._measured):
             lines.append(_NO_GROUP)
-        lines.append(self._foot(table, confidence))
+        lines += [*self._remarks(table), self._foot(table, confidence)]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
         return self.show()
+
+    def _remarks(self, table: pa.Table) -> list[str]:
+        """Why numbers are missing, and intervals."""
+        ends = {name: (f"{name}_low", f"{name}_high") for name in self.columns if f"{name}_low" in table.column_names}
+        rows = table.slice(0, _SHOWN).to_pylist()
+        lines = []
+        if any(row[name] is None for row in rows for name in ends):
+            lines.append("NULL: too few rows to compute it from, as far as the noise tells")
+        elif any(all(_infinite(row[end]) for end in both) for row in rows for both in ends.values()):
+            lines.append("no brackets: nothing is known, because a denominator may be 0 within its noise")
+        return lines + [f"no interval for {name}: {reason}" for name, reason in self.no_interval.items()]
 
     def _foot(self, table: pa.Table, confidence: float) -> str:
         paid = "nothing, it was answered before" if self.repeated else str(self.target)
@@ -184,7 +208,8 @@ class Answer:
         body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
         more = f"<p>… {len(self) - _SHOWN} more rows</p>" if len(self) > _SHOWN else ""
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"{table}{more}<p>{html.escape(self._foot(shown, 0.95))}</p>"
+        remarks = "".join(f"<p>{html.escape(line)}</p>" for line in [*self._remarks(shown), self._foot(shown, 0.95)])
+        return f"{table}{more}{remarks}"
 
 
 @lru_cache(maxsize=1)
@@ -192,9 +217,13 @@ def _sandbox(process: int) -> Sandbox:  # noqa: ARG001 (a forked child makes its
     return Sandbox()
 
 
+def _infinite(value: Any) -> bool:
+    return isinstance(value, float) and math.isinf(value)
+
+
 def _text(value: Any) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return f"{value:.6g}".replace("inf", "∞")
     return str(value)

@@ -32,12 +32,21 @@ if TYPE_CHECKING:
 
     from discreet.noise import Generator
 
-__all__ = ["STEPS", "bound_of", "bucket", "choose_bound", "choose_share"]
+__all__ = ["STEPS", "bound_of", "bucket", "choose_bound", "choose_share", "units_above"]
 
 STEPS = 4
 """Candidates per octave."""
 
+_OFTEN = 1.6
+_TOGETHER = 40
+"""A large unit is taken to lose the root of so many groups' worth at once, or of all if there are fewer."""
+
 _FEWEST, _MOST = -1, 112  # exponents of the candidates, in octaves
+
+
+def units_above(groups: float, *, single: bool) -> float:
+    """n* / s: how many units may exceed a bound, for each unit of noise; `single` says that a unit has one group."""
+    return _OFTEN * groups / (1.0 if single else math.sqrt(min(groups, _TOGETHER)))
 
 
 def _preference(epsilon: float, allowed: float) -> float:

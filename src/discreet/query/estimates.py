@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.engines import arrow_column
 from discreet.query.moments import Moment, moments_of
+from discreet.query.pooling import ENDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,8 +26,11 @@ Interval = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 _EPOCH = dt.date(1970, 1, 1)
 
 
-def noisy_table(measured: Measured, confidence: float | None = None) -> pa.Table:
-    """Keys and aggregates as an Arrow table; with a confidence also the ends <aggregate>_low and <aggregate>_high."""
+def noisy_table(measured: Measured, confidence: float | None = None, *, at_once: float | None = None) -> pa.Table:
+    """Keys and aggregates as an Arrow table; with a confidence also the ends <aggregate>_low and <aggregate>_high.
+
+    The ends <aggregate>_least and <aggregate>_most are those at the confidence `at_once`, for all groups at once.
+    """
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
@@ -34,10 +38,11 @@ def noisy_table(measured: Measured, confidence: float | None = None) -> pa.Table
         columns[key.column] = _key_array(measured.keys[key.column])
     for aggregate in measured.plan.block.aggregates:
         columns[aggregate.column] = _shown(_values(measured, aggregate), aggregate)
-        if confidence is not None:
-            low, high = _interval(measured, aggregate, confidence)
-            columns[aggregate.column + "_low"] = _shown(low, aggregate, up=False)
-            columns[aggregate.column + "_high"] = _shown(high, aggregate, up=True)
+        for level, pair in zip((confidence, at_once), ENDS, strict=True):
+            if level is not None:
+                low, high = _interval(measured, aggregate, level)
+                columns[f"{aggregate.column}_{pair.low}"] = _shown(low, aggregate, up=False)
+                columns[f"{aggregate.column}_{pair.high}"] = _shown(high, aggregate, up=True)
     if not columns:
         columns["nothing"] = pa.nulls(measured.groups)
     return pa.table(columns)

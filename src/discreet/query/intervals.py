@@ -1,24 +1,26 @@
 r"""The post-processing of a question, with the ends of intervals beside its columns.
 
-A noisy table has the ends <a>_low and <a>_high of every aggregate a. Of an expression e over aggregates a, b, … of the
-same row, each of its noisy numbers is moved to either end of its interval while the others stay, and what that changes
-is combined as independent errors are:
+A noisy table has the ends <a>_low and <a>_high of every aggregate a. Of an expression e over noisy numbers a, b, …,
+each of them is moved to either end of its interval while the others stay, and what that changes is combined as
+independent errors are:
 
     high = e + sqrt( sum over a of max(0, e(a_low) - e, e(a_high) - e)^2 ),        low likewise.
 
 For sums with Gaussian noise that is exact, for smooth expressions as good as their straightness within the intervals.
-Aggregates that are computed from the same noisy sum are not independent: what they change is added up, not squared. An
-end is infinite where an expression has no value at the end of an interval, such as a ratio whose denominator may be 0.
+Numbers that are computed from the same noisy sum are not independent: what they change is added up, not squared. An
+end is infinite where an expression has no value at the end of an interval, and where a denominator may be 0.
 
-Columns of UNION ALL are those of its parts. Where post-processing itself aggregates over groups (SUM of counts, window
-functions, DISTINCT), a number depends on many groups at once: no interval is given.
+The noisy numbers are columns, aggregates and window functions over several rows (see `pooling`), and subqueries of one
+row. Columns of UNION ALL are those of its parts. `without_intervals` says of every other column why it has none.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from discreet.query.moments import moments_of
+from discreet.query.pooling import ENDS, MIXED, Ends, Lacking, Noise, Pair, double, is_pool, parsed, pooled
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -27,31 +29,56 @@ if TYPE_CHECKING:
 
     from discreet.query.plan import Block, Question
 
-__all__ = ["with_intervals"]
+__all__ = ["takes_extremes", "with_intervals", "without_intervals"]
 
-_ENDS = ("low", "high")
 _INFINITE = "CAST('inf' AS DOUBLE)"
-_MIXED = "mixed"
-"""The noise of a column that is made of several; what is combined with it is added up."""
+_SELECTED = "which groups are shown was decided with noise, and what the others have is missing from it"
+_KEPT = "it is taken over rows that noisy numbers have picked"
+_DISTINCT = "DISTINCT compares noisy numbers"
+_GROUPED = "rows are grouped by it"
+_NO_NUMBER = "it is not a number"
 
-Edges = dict[str, dict[str, str]]
-"""By alias of a table the columns that have ends, each with the name of the noise that it shares with others."""
+
+def with_intervals(question: Question, numbers: Collection[str], lost: tuple[float, ...] = ()) -> str:
+    """`question.after` with two more columns for each output that has an interval; `numbers` are the numeric ones.
+
+    `lost` says for each block how many times larger the allowance for what is cut off is in sums over groups.
+    """
+    return _walked(question, numbers, lost)[0]
 
 
-def with_intervals(question: Question, numbers: Collection[str]) -> str:
-    """`question.after` with two more columns for each output that has an interval; `numbers` are the numeric ones."""
+def without_intervals(question: Question, numbers: Collection[str]) -> dict[str, str]:
+    """The outputs that are noisy and have no interval, each with the reason."""
+    return _walked(question, numbers, ())[1]
+
+
+def takes_extremes(question: Question) -> bool:
+    """Whether it asks for the largest or smallest of noisy numbers: all groups' intervals must hold at once."""
+    text = question.after.upper()
+    return "MAX(" in text or "MIN(" in text
+
+
+def _walked(question: Question, numbers: Collection[str], lost: tuple[float, ...]) -> tuple[str, dict[str, str]]:
     import sqlglot
     from sqlglot import exp
 
     tree = sqlglot.parse_one(question.after, read="duckdb")
     if not isinstance(tree, exp.Select):
-        return question.after
-    noisy = {f"noisy_{i}": _noises(block, i) for i, block in enumerate(question.blocks)}
-    _widened(tree, noisy, numbers)
-    return tree.sql(dialect="duckdb")
+        return question.after, {}
+    walk = _Walk(
+        noisy={
+            f"noisy_{i}": _noises(block, i, lost=lost[i] if lost else 1.0) for i, block in enumerate(question.blocks)
+        },
+        selected=frozenset(
+            f"noisy_{i}" for i, block in enumerate(question.blocks) if any(key.values is None for key in block.keys)
+        ),
+        pairs=ENDS if takes_extremes(question) else ENDS[:1],
+    )
+    found = walk.widened(tree, numbers)
+    return tree.sql(dialect="duckdb"), found.lacking
 
 
-def _noises(block: Block, number: int) -> dict[str, str]:
+def _noises(block: Block, number: int, *, lost: float) -> dict[str, Noise]:
     """Which noise each aggregate of a block has: those that share a noisy sum have the same."""
     kinds: dict[object, str] = {}
     found: dict[str, str] = {}
@@ -64,63 +91,234 @@ def _noises(block: Block, number: int) -> dict[str, str]:
             kinds = {one: name if noise == other else noise for one, noise in kinds.items()}
         kinds |= dict.fromkeys(sums, name)
         found[aggregate.column] = name
-    return found
+    return {column: Noise(name, lost=lost) for column, name in found.items()}
 
 
-def _widened(
-    select: exp.Select, noisy: Mapping[str, dict[str, str]], numbers: Collection[str] | None
-) -> dict[str, str]:
-    """Add the ends to a SELECT, in place; gives the columns that have them and their noise."""
-    from sqlglot import exp
+@dataclass(frozen=True)
+class _Found:
+    """The columns of a table that have ends, those that lack them and why, and what its rows were picked by, if so."""
 
-    edges: Edges = {}
-    for table in select.find_all(exp.Table):
-        if table.name in noisy:
-            edges[table.alias_or_name] = noisy[table.name]
-    source = select.args.get("from_") or select.args.get("from")
-    inner = source.this if source is not None else None
-    if isinstance(inner, exp.Subquery):
-        edges[inner.alias_or_name] = _of_parts(inner.this, noisy)
-    if select.args.get("distinct") or select.args.get("group"):
-        return {}
-    found: dict[str, str] = {}
-    projections: list[exp.Expr] = []
-    for projection in select.expressions:
-        projections.append(projection)
-        name = projection.alias_or_name
-        ends = _ends(projection.unalias(), edges, computed=numbers is None or name in numbers)
-        if ends is not None:
-            found[name] = ends[2]
-            projections += [
-                exp.alias_(end, f"{name}_{which}", quoted=True) for end, which in zip(ends[:2], _ENDS, strict=True)
-            ]
-    select.set("expressions", projections)
-    return found
+    columns: dict[str, Noise] = field(default_factory=dict)
+    lacking: dict[str, str] = field(default_factory=dict)
+    picked: str | None = None
+    tables: tuple[str, ...] = ()
 
 
-def _of_parts(inner: exp.Expr, noisy: Mapping[str, dict[str, str]]) -> dict[str, str]:
-    """The columns with ends of a table in parentheses: a SELECT, or the parts of UNION ALL."""
-    from sqlglot import exp
+@dataclass(frozen=True)
+class _Scope:
+    """What the columns of a SELECT's tables are, by alias."""
 
-    parts = [part for part in _parts(inner) if isinstance(part, exp.Select)]
-    if not parts or len(parts) < sum(1 for _ in _parts(inner)):
-        return {}
-    found = [_widened(part, noisy, None) for part in parts]
-    names = [projection.alias_or_name for projection in parts[0].expressions]
-    columns = {name: noise for one in found for name, noise in one.items()}
-    for part, own in zip(parts, found, strict=True):
-        plain = [p for p in part.expressions if not p.alias_or_name.endswith(("_low", "_high"))]
-        by_name = {p.alias_or_name: p for p in part.expressions}
-        projections = list(plain)
-        for name in columns:
-            for which in _ENDS:
-                if name in own:
-                    projections.append(by_name[f"{name}_{which}"])
-                else:  # no noise in this part: the column is its own end
-                    projections.append(exp.alias_(by_name[name].unalias().copy(), f"{name}_{which}"))
-        part.set("expressions", projections)
-    # Of several parts it is not known which columns share noise: all of them, to be safe.
-    return columns if len(found) == 1 else {name: _MIXED for name in columns if name in names}
+    tables: dict[str, _Found]
+    picked: str | None
+
+    def noise(self, column: exp.Column) -> Noise | None:
+        """The noise of a column, None if it has none; raises if it has, and no ends."""
+        found = self.tables.get(column.table, _Found())
+        if column.name in found.lacking:
+            raise Lacking(found.lacking[column.name])
+        return found.columns.get(column.name)
+
+    def depends(self, *nodes: exp.Expr | None) -> bool:
+        """Whether there is noise in any of these expressions, with ends or without."""
+        from sqlglot import exp
+
+        for node in nodes:
+            for column in node.find_all(exp.Column) if node is not None else ():
+                found = self.tables.get(column.table, _Found())
+                if column.name in found.columns or column.name in found.lacking:
+                    return True
+        return False
+
+
+@dataclass(frozen=True)
+class _Walk:
+    noisy: Mapping[str, dict[str, Noise]]
+    selected: frozenset[str]
+    pairs: tuple[Pair, ...]
+
+    def widened(self, select: exp.Select, numbers: Collection[str] | None) -> _Found:
+        """Add the ends to a SELECT, in place; `numbers` are the numeric outputs, None within the question."""
+        from sqlglot import exp
+
+        scope, tables = self._scope(select)
+        columns: dict[str, Noise] = {}
+        lacking: dict[str, str] = {}
+        projections: list[exp.Expr] = []
+        for projection in select.expressions:
+            projections.append(projection)
+            name, value = projection.alias_or_name, projection.unalias()
+            try:
+                for clause, reason in (("distinct", _DISTINCT), ("group", _GROUPED)):
+                    if select.args.get(clause) and scope.depends(value) and not (clause == "group" and _pools(value)):
+                        raise Lacking(reason)
+                ends = [self.ends(value, scope, pair) for pair in self.pairs[: 1 if numbers is not None else None]]
+                if any(end is None for end in ends):
+                    continue
+                if numbers is not None and name not in numbers and not isinstance(value, exp.Column):
+                    raise Lacking(_NO_NUMBER)
+            except Lacking as why:
+                lacking[name] = str(why)
+                continue
+            for pair, end in zip(self.pairs, ends, strict=False):
+                assert end is not None
+                columns[name] = end.noise
+                for one, which in ((end.low, pair.low), (end.high, pair.high)):
+                    projections.append(exp.alias_(one, f"{name}_{which}", quoted=True))
+        select.set("expressions", projections)
+        picked = scope.picked
+        if select.args.get("limit") or select.args.get("distinct") or scope.depends(select.args.get("having")):
+            picked = _KEPT
+        if select.args.get("joins"):
+            columns = {name: replace(noise, apart=False) for name, noise in columns.items()}
+        return _Found(columns, lacking, picked, tables)
+
+    def _scope(self, select: exp.Select) -> tuple[_Scope, tuple[str, ...]]:
+        from sqlglot import exp
+
+        source = select.args.get("from_") or select.args.get("from")
+        joins = select.args.get("joins") or []
+        found: dict[str, _Found] = {}
+        for inner in [one.this for one in (source, *joins) if one is not None]:
+            if isinstance(inner, exp.Table) and inner.name in self.noisy:
+                picked = _SELECTED if inner.name in self.selected else None
+                found[inner.alias_or_name] = _Found(dict(self.noisy[inner.name]), {}, picked, (inner.name,))
+            elif isinstance(inner, exp.Subquery):
+                found[inner.alias_or_name] = self._of_parts(inner.this)
+        scope = _Scope(found, next((one.picked for one in found.values() if one.picked), None))
+        conditions = [select.args.get("where"), *(join.args.get("on") for join in joins)]
+        grouped = select.args.get("group")
+        keys = list(grouped.expressions) if grouped is not None else []
+        keys = [select.expressions[int(key.this) - 1] if isinstance(key, exp.Literal) else key for key in keys]
+        if scope.depends(*conditions, *keys):
+            scope = replace(scope, picked=_KEPT)
+        return scope, tuple(table for one in found.values() for table in one.tables)
+
+    def _of_parts(self, inner: exp.Expr) -> _Found:
+        """A table in parentheses: a SELECT, or the parts of UNION ALL."""
+        from sqlglot import exp
+
+        parts = list(_parts(inner))
+        if not all(isinstance(part, exp.Select) for part in parts):
+            return _Found()
+        found = [self.widened(part, None) for part in parts if isinstance(part, exp.Select)]
+        if len(found) == 1:
+            return found[0]
+        names = [p.alias_or_name for p in parts[0].expressions]
+        names = [name for name in names if not name.endswith(tuple(f"_{end}" for end in _all_ends()))]
+        lacking = {name: why for one in found for name, why in one.lacking.items()}
+        noisy = {name for one in found for name in one.columns} - set(lacking)
+        tables = tuple(table for one in found for table in one.tables)
+        for part, own in zip(parts, found, strict=True):
+            by_name = {p.alias_or_name: p for p in part.expressions}
+            projections = [by_name[name] for name in names]
+            for name in (name for name in names if name in noisy):
+                for end in (end for pair in self.pairs for end in (pair.low, pair.high)):
+                    if name in own.columns:
+                        projections.append(by_name[f"{name}_{end}"])
+                    else:  # no noise in this part: the column is its own end
+                        projections.append(exp.alias_(by_name[name].unalias().copy(), f"{name}_{end}", quoted=True))
+            part.set("expressions", projections)
+        # Of several parts it is not known which columns share noise: all of them, to be safe.
+        apart = len(set(tables)) == len(tables) and all(noise.apart for one in found for noise in one.columns.values())
+        picked = next((one.picked for one in found if one.picked), None)
+        lost = max([noise.lost for one in found for noise in one.columns.values()], default=1.0)
+        return _Found({name: Noise(MIXED, apart=apart, lost=lost) for name in noisy}, lacking, picked, tables)
+
+    def ends(self, value: exp.Expr, scope: _Scope, pair: Pair) -> Ends | None:
+        """The two ends of a value and its noise, or None if it has no noise."""
+        from sqlglot import exp
+
+        atoms = list(self._atoms(value, scope, pair))
+        if not atoms:
+            return None
+        if isinstance(value, exp.Column):
+            return atoms[0][1]
+        centre = double(value)
+        kinds = {ends.noise.name for _, ends in atoms}
+        shifts: dict[str, list[tuple[exp.Expr, exp.Expr]]] = {}
+        for node, ends in atoms:
+            moved = tuple(double(_moved(value, node, end)) for end in (ends.low, ends.high))
+            shifts.setdefault(MIXED if MIXED in kinds else ends.noise.name, []).append((moved[0], moved[1]))
+        below, above = _combined(centre, shifts, up=False), _combined(centre, shifts, up=True)
+        unsure = self._may_vanish(value, scope, pair)
+        low, high = (
+            parsed(f"{centre.sql('duckdb')} {sign} CASE WHEN {unsure} THEN {_INFINITE} ELSE {part} END")
+            for sign, part in (("-", below), ("+", above))
+        )
+        noise = Noise(
+            kinds.pop() if len(kinds) == 1 else MIXED,
+            apart=all(ends.noise.apart for _, ends in atoms),
+            lost=max(ends.noise.lost for _, ends in atoms),
+        )
+        return Ends(low, high, noise)
+
+    def _may_vanish(self, value: exp.Expr, scope: _Scope, pair: Pair) -> str:
+        """SQL of whether the interval of some denominator has 0 in it."""
+        from sqlglot import exp
+
+        conditions = ["FALSE"]
+        for ratio in value.find_all(exp.Div):
+            if ratio.find_ancestor(exp.AggFunc, exp.Window, exp.Subquery) is None:
+                ends = self.ends(ratio.expression, scope, pair)
+                if ends is not None:
+                    low, high = (double(end).sql("duckdb") for end in (ends.low, ends.high))
+                    conditions.append(f"coalesce({low} <= 0 AND {high} >= 0, TRUE)")
+        return " OR ".join(conditions)
+
+    def _atoms(self, value: exp.Expr, scope: _Scope, pair: Pair) -> Iterator[tuple[exp.Expr, Ends]]:
+        """The noisy numbers that a value is made of: columns, aggregates over rows, and subqueries of one row."""
+        from sqlglot import exp
+
+        seen: set[str] = set()
+        waiting = [value]
+        while waiting:
+            node = waiting.pop()
+            ends: Ends | None = None
+            if isinstance(node, exp.Column):
+                noise = scope.noise(node)
+                if noise is not None:
+                    ends = Ends(_end(node, pair.low), _end(node, pair.high), noise)
+            elif is_pool(node):
+                ends = pooled(
+                    node, pair, ends_of=lambda inner, level: self.ends(inner, scope, level), depends=scope.depends
+                )
+                if scope.picked and (ends is not None or not isinstance(node, exp.Window)):
+                    raise Lacking(scope.picked)
+            elif isinstance(node, exp.Subquery):
+                ends = self._of_scalar(node, pair)
+            else:
+                waiting += reversed(list(node.iter_expressions()))
+            if ends is not None and node.sql("duckdb") not in seen:
+                seen.add(node.sql("duckdb"))
+                yield node, ends
+
+    def _of_scalar(self, node: exp.Subquery, pair: Pair) -> Ends | None:
+        from sqlglot import exp
+
+        inner = node.this.copy()
+        if not isinstance(inner, exp.Select):
+            return None
+        name = inner.expressions[0].alias_or_name
+        found = self.widened(inner, None)
+        if name in found.lacking:
+            raise Lacking(found.lacking[name])
+        if name not in found.columns:
+            return None
+        by_name = {p.alias_or_name: p for p in inner.expressions}
+        ends = []
+        for which in (pair.low, pair.high):
+            one = inner.copy()
+            one.set("expressions", [by_name[f"{name}_{which}"].copy()])
+            ends.append(exp.Subquery(this=one))
+        return Ends(ends[0], ends[1], replace(found.columns[name], apart=False))
+
+
+def _pools(value: exp.Expr) -> bool:
+    return any(is_pool(node) for node in value.walk())
+
+
+def _all_ends() -> list[str]:
+    return [end for pair in ENDS for end in (pair.low, pair.high)]
 
 
 def _parts(tree: exp.Expr) -> Iterator[exp.Expr]:
@@ -133,32 +331,6 @@ def _parts(tree: exp.Expr) -> Iterator[exp.Expr]:
         yield from _parts(tree.expression)
     else:
         yield tree
-
-
-def _ends(value: exp.Expr, edges: Edges, *, computed: bool) -> tuple[exp.Expr, exp.Expr, str] | None:
-    """The two ends of a value and its noise, or None if it has no noise, or none that is understood."""
-    from sqlglot import exp
-
-    noises = {}
-    for column in value.find_all(exp.Column):
-        noise = edges.get(column.table, {}).get(column.name)
-        if noise is not None:
-            noises[column.table, column.name] = noise
-    if not noises:
-        return None
-    if isinstance(value, exp.Column):
-        low, high = (_moved(value, value.table, value.name, which) for which in _ENDS)
-        return low, high, noises[value.table, value.name]
-    if not computed or value.find(exp.AggFunc, exp.Window) is not None:
-        return None
-    centre = _double(value)
-    shifts: dict[str, list[tuple[exp.Expr, exp.Expr]]] = {}
-    for (table, name), noise in noises.items():
-        ends = [_double(_moved(value, table, name, which)) for which in _ENDS]
-        shifts.setdefault(_MIXED if _MIXED in noises.values() else noise, []).append((ends[0], ends[1]))
-    below, above = _combined(centre, shifts, up=False), _combined(centre, shifts, up=True)
-    low, high = (_parsed(f"{centre.sql('duckdb')} {sign} {part}") for sign, part in (("-", below), ("+", above)))
-    return low, high, next(iter(noises.values())) if len(set(noises.values())) == 1 else _MIXED
 
 
 def _combined(centre: exp.Expr, shifts: Mapping[str, list[tuple[exp.Expr, exp.Expr]]], *, up: bool) -> str:
@@ -176,25 +348,26 @@ def _combined(centre: exp.Expr, shifts: Mapping[str, list[tuple[exp.Expr, exp.Ex
     return f"sqrt({' + '.join(squares)})"
 
 
-def _moved(value: exp.Expr, table: str, name: str, which: str) -> exp.Expr:
-    """The value with a column in the place of one end."""
+def _end(column: exp.Column, which: str) -> exp.Expr:
     from sqlglot import exp
 
-    def move(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Column) and node.table == table and node.name == name:
-            edge = node.copy()
-            edge.set("this", exp.to_identifier(f"{name}_{which}", quoted=True))
-            return edge
-        return node
-
-    return value.copy().transform(move)
+    edge = column.copy()
+    edge.set("this", exp.to_identifier(f"{column.name}_{which}", quoted=True))
+    return edge
 
 
-def _double(value: exp.Expr) -> exp.Expr:
-    return _parsed(f"TRY_CAST({value.sql('duckdb')} AS DOUBLE)")
+def _moved(value: exp.Expr, atom: exp.Expr, end: exp.Expr) -> exp.Expr:
+    """The value with an end in the place of one of its noisy numbers; others that are made of it stay."""
+    from sqlglot import exp
 
-
-def _parsed(sql: str) -> exp.Expr:
-    import sqlglot
-
-    return sqlglot.parse_one(sql, read="duckdb")
+    if value == atom:
+        return end.copy()
+    moved = value.copy()
+    waiting = list(moved.iter_expressions())
+    while waiting:
+        node = waiting.pop()
+        if node == atom:
+            node.replace(end.copy())
+        elif not is_pool(node) and not isinstance(node, exp.Subquery):
+            waiting += node.iter_expressions()
+    return moved

@@ -11,6 +11,9 @@ a is 1/2 + 1/(2G) on the Gaussian path and 3/2 + 7/(2G) on the Laplace path: for
 decide, and there is no averaging over groups. w_g is taken from the noisy sums themselves, drawn towards equal parts as
 far as the noise blurs them.
 
+In a sum over groups the noise averages out, and what is lost does not. There the allowances are multiplied so that
+together they are twice what the n* units lose that are meant to exceed the bound, if each is twice as large as that.
+
 No allowance is safe for every table: a single unit with a million times the rows of all others is cut down to what
 others have, and nothing that is private can say so. The values of a were found by simulation; what they give on many
 kinds of tables is in docs/benchmarks.md.
@@ -22,12 +25,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.query.choices import units_above
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from discreet.query.laws import NoisySum
 
-__all__ = ["allowance", "usual"]
+__all__ = ["allowance", "summed", "usual"]
 
 _GAUSSIAN, _LAPLACE = (0.5, 0.5), (1.5, 3.5)
 """a for many groups, and how much more it is for one."""
@@ -52,6 +57,11 @@ def usual(groups: int, *, gaussian: bool) -> float:
     """The allowance of a group of average size, in units of its noise."""
     many, more = _GAUSSIAN if gaussian else _LAPLACE
     return many + more / max(groups, 1)
+
+
+def summed(groups: int, *, gaussian: bool, single: bool) -> float:
+    """How many times larger the allowances are where groups are added up."""
+    return max(1.0, 2 * units_above(groups, single=single) / max(groups, 1) / usual(groups, gaussian=gaussian))
 
 
 def _parts(noisy: NoisySum) -> NDArray[np.float64]:

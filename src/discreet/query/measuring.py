@@ -16,7 +16,7 @@ from discreet.noise import rounded_gaussian, rounded_laplace, secure_generator, 
 from discreet.query import keys as key_selection
 from discreet.query.bounding import SLACK, Coded, Grid, clipped, make_codes, make_per, make_sizes, norm
 from discreet.query.by_row import by_key, by_public_group, row_grid, row_total
-from discreet.query.choices import bound_of, bucket, choose_bound, choose_share
+from discreet.query.choices import bound_of, bucket, choose_bound, choose_share, units_above
 from discreet.query.laws import NoisySum
 from discreet.query.losses import allowance
 from discreet.query.ranks import Cells, RankAnswer, Scale, Units, measure_rank
@@ -38,12 +38,6 @@ _MOST_ROWS = 2.0**24
 
 _TALLIED = 1 << 22
 """Up to so many cells rows are counted here, which is quicker than in the engine; beyond, few of the cells are used."""
-
-_OFTEN = 1.6
-"""How many units may exceed a chosen bound, for each unit of noise and group; see `choices`."""
-
-_TOGETHER = 40
-"""A large unit is taken to lose the root of so many groups' worth at once, or of all if there are fewer."""
 
 
 @dataclass(frozen=True)
@@ -299,12 +293,11 @@ class _Run:
     ) -> int:
         """A bound from the number of units in each bucket; a unit counts in at most `rows` of them."""
         groups = max(1, self.size) * self.skew
-        shared = math.sqrt(min(groups, _TOGETHER)) if not self.plan.single else 1.0
         return choose_bound(
             buckets,
             units,
             epsilon=self.plan.allocation.choice / rows,
-            allowed=_OFTEN * noise * groups / shared,
+            allowed=noise * units_above(groups, single=self.plan.single),
             smallest=smallest,
             generator=self.generator,
         )
