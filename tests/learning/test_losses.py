@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.learning import GaussianHinge, Huber, Logistic, Poisson, SmoothedHinge, Softmax
+from discreet.learning import GaussianHinge, Huber, Logistic, MulticlassHinge, Poisson, SmoothedHinge, Softmax
 
 ONE = [
     Logistic(),
@@ -66,7 +66,7 @@ def test_softmax_constants_are_nearly_attained():
     assert np.linalg.norm(slopes[0] - slopes[1]) / 2e-4 == pytest.approx(loss.smoothness, rel=1e-6)
 
 
-@pytest.mark.parametrize("loss", [*ONE, Softmax(outputs=5)], ids=of)
+@pytest.mark.parametrize("loss", [*ONE, Softmax(outputs=5), MulticlassHinge(outputs=5), MulticlassHinge(40)], ids=of)
 def test_a_rows_slope_does_not_depend_on_its_place_or_its_company(loss):
     rng = np.random.default_rng(5)
     margins = rng.standard_normal((1003,) if loss.outputs == 1 else (1003, loss.outputs)) * 3
@@ -74,11 +74,3 @@ def test_a_rows_slope_does_not_depend_on_its_place_or_its_company(loss):
     slopes = loss.slopes(margins, targets)
     for start in (1, 2, 3, 5, 8, 501, 1002):
         assert (loss.slopes(margins[start:].copy(), targets[start:]) == slopes[start:]).all()
-
-
-def test_the_gaussian_hinge_is_close_to_the_hinge():
-    loss = GaussianHinge(width=0.1)
-    margins = np.linspace(-3, 3, 601)
-    excess = loss.values(margins, np.ones(601)) - np.maximum(0, 1 - margins)
-    assert excess.min() >= -1e-12
-    assert excess.max() <= 0.1 / np.sqrt(2 * np.pi) + 1e-12

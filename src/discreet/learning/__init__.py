@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import MissingExtra
 from discreet.learning.goal import Goal
-from discreet.learning.losses import GaussianHinge, Huber, Logistic, Loss, Poisson, SmoothedHinge, Softmax, Squared
+from discreet.learning.hinges import GaussianHinge, MulticlassHinge, SmoothedHinge
+from discreet.learning.losses import Huber, Logistic, Loss, Poisson, Softmax, Squared
 from discreet.learning.problem import Facts, Problem
 from discreet.learning.report import Release, Report
 
@@ -39,6 +40,7 @@ __all__ = [
     "Logistic",
     "LogisticRegression",
     "Loss",
+    "MulticlassHinge",
     "Poisson",
     "PoissonRegressor",
     "PrivatePipeline",

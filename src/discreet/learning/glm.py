@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from discreet.learning.choosing import SOLVERS, chosen_solver, needs_records
 from discreet.learning.convex.hidden import HiddenPlan
 from discreet.learning.convex.solver import Solver
 from discreet.learning.estimator import PrivateEstimator
-from discreet.learning.goal import Goal
 from discreet.learning.inputs import read_table
 from discreet.learning.problem import Facts, Problem
 from discreet.learning.purchases import buy_bounds, buy_records, buy_row_norm, worth_buying
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from discreet.accounting.iteration.personal import PersonalCosts
     from discreet.learning.account import Account
     from discreet.learning.convex.solver import Plan
+    from discreet.learning.goal import Goal
     from discreet.learning.losses import Loss
 
     Reals = NDArray[np.float64]
@@ -50,9 +49,9 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """The weights for every target, by which solver, and why by it."""
+    """The weights, by which solver, and why by it."""
 
-    weights: list[Reals]
+    weights: Reals
     solver: str
     plan: Plan
     why: tuple[str, ...]
@@ -160,19 +159,19 @@ class PrivateLinearModel(PrivateEstimator):
             adjacency=self.adjacency,
         )
 
-    def _solve(self, loss: Loss, prepared: Prepared, targets: list[NDArray[Any]], account: Account) -> Solved:
-        """The weights for every target column, which share the goal that is left."""
-        goal = prepared.goal if len(targets) == 1 else _shared(prepared.goal, len(targets))
-        automatic = isinstance(self.alpha, str)
+    def _solve(self, loss: Loss, prepared: Prepared, targets: NDArray[Any], account: Account) -> Solved:
+        """The weights, for all of the goal that is left."""
+        goal, automatic = prepared.goal, isinstance(self.alpha, str)
         solver, facts, why = chosen_solver(self.solver, self._facts(loss, prepared), goal, automatic_alpha=automatic)
         plan = solver.plan(facts, goal)
+        return Solved(self._weights(plan, prepared, targets, account), solver.name, plan, why)
+
+    def _weights(self, plan: Plan, prepared: Prepared, targets: NDArray[Any], account: Account) -> Reals:
+        """What the plan releases, paid for first."""
         self._check_places(plan)
-        weights = []
-        for column in targets:
-            problem = Problem.of(facts, prepared.rows, column)
-            account.pay(*plan.releases)
-            weights.append(plan.run(problem, verbose=bool(self.verbose), generator=account.generator).weights)
-        return Solved(weights, solver.name, plan, why)
+        problem = Problem.of(plan.facts, prepared.rows, targets)
+        account.pay(*plan.releases)
+        return plan.run(problem, verbose=bool(self.verbose), generator=account.generator).weights
 
     def _check_places(self, plan: Plan) -> None:
         """Refuse a plan of which the number and the order of the records are part, where these are not public."""
@@ -203,11 +202,3 @@ class PrivateLinearModel(PrivateEstimator):
         personal = getattr(solved.plan, "personal_costs", None)
         if personal is not None and account.releases == list(solved.plan.releases):  # nothing else was bought
             self.personal_costs_ = personal
-
-
-def _shared(goal: Goal, parts: int) -> Goal:
-    """A goal that as many releases as there are parts may meet, and together they meet this one."""
-    if goal.is_pure:
-        assert goal.epsilon is not None
-        return Goal(epsilon=math.nextafter(goal.epsilon / parts, 0), adjacency=goal.adjacency)
-    return Goal(mu=goal.gaussian / math.sqrt(parts) * (1 - 1e-12), adjacency=goal.adjacency)

@@ -17,7 +17,6 @@ from discreet.learning.convex.statistics import SufficientStatistics
 from discreet.learning.glm import PrivateLinearModel, Solved
 from discreet.learning.inputs import numeric, read_training
 from discreet.learning.losses import Huber, Squared
-from discreet.learning.problem import Problem
 from discreet.learning.purchases import buy_bounds
 from discreet.learning.rows import products
 from discreet.learning.scaling import one_bound
@@ -110,7 +109,7 @@ class LinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
         half = max(high - centre, centre - low) if self.fit_intercept else max(abs(low), abs(high))
         scaled = (np.clip(targets, low, high) - centre) / half
         solved = self._least_squares(prepared, scaled, account)
-        coefficients, intercept = prepared.scaling.unscaled(solved.weights[0])
+        coefficients, intercept = prepared.scaling.unscaled(solved.weights)
         self.coef_ = coefficients * half
         self.intercept_ = float(centre + half * intercept) if self.fit_intercept else 0.0
         stated = (
@@ -154,11 +153,7 @@ class LinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
         if not isinstance(solver, Solver):
             solver, facts, why = chosen_solver(solver, facts, prepared.goal, automatic_alpha=False)
         plan = solver.plan(facts, prepared.goal)
-        self._check_places(plan)
-        problem = Problem.of(facts, prepared.rows, targets)
-        account.pay(*plan.releases)
-        weights = plan.run(problem, verbose=bool(self.verbose), generator=account.generator).weights
-        return Solved([weights], solver.name, plan, why)
+        return Solved(self._weights(plan, prepared, targets, account), solver.name, plan, why)
 
     def predict(self, X: Any) -> Reals:
         """x . coef_ + intercept_ of every row."""

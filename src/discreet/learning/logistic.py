@@ -115,8 +115,8 @@ class LogisticRegression(LinearClassifier):
         table, targets = encoded(table, labels, classes)
         prepared = self._prepared(goal, table, account, total=len(labels))
         loss = Logistic() if len(classes) == 2 else Softmax(outputs=len(classes))
-        solved = self._solve(loss, prepared, [targets], account)
-        coefficients, intercept = prepared.scaling.unscaled(solved.weights[0])
+        solved = self._solve(loss, prepared, targets, account)
+        coefficients, intercept = prepared.scaling.unscaled(solved.weights)
         self.classes_ = classes
         self.coef_ = np.atleast_2d(coefficients.T)
         self.intercept_ = np.atleast_1d(intercept)

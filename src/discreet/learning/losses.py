@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import expit
 
 from discreet.arguments import count, positive
 from discreet.errors import InvalidArgument
@@ -31,12 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Expansion",
-    "GaussianHinge",
     "Huber",
     "Logistic",
     "Loss",
     "Poisson",
-    "SmoothedHinge",
     "Softmax",
     "Squared",
     "probabilities",
@@ -88,6 +86,14 @@ class Loss(ABC):
         """The targets, clamped row by row to what the constants above are proved for."""
 
     @property
+    def usual_curvature(self) -> float:
+        """About the curvature of the mean loss in one of its margins, where these are of ordinary size.
+
+        Steps are made for it where nothing of privacy rests on them: on data few rows are in the bend of a loss.
+        """
+        return self.smoothness
+
+    @property
     def corners(self) -> int:
         """k such that all slopes of one target lie in the hull of 0 and k points of norm at most `lipschitz`."""
         if self.outputs != 1:
@@ -121,11 +127,6 @@ def probabilities(margins: Reals) -> Reals:
     """softmax(m) of every row."""
     _, powers, total = _exponentials(margins)
     return np.asarray(powers / total[:, None])
-
-
-def _signs(targets: NDArray[Any]) -> Reals:
-    """-1 for targets up to zero, +1 for the others."""
-    return np.where(np.asarray(targets) > 0, 1.0, -1.0)
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,11 @@ class Softmax(Loss):
     @property
     def smoothness(self) -> float:
         return 0.5
+
+    @property
+    def usual_curvature(self) -> float:
+        """1 / K, as at margin zero."""
+        return 1 / self.outputs
 
     @property
     def corners(self) -> int:
@@ -290,96 +296,6 @@ class Huber(Loss):
 
     def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(targets, dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class SmoothedHinge(Loss):
-    """max(0, 1 - y m) for y in {-1, 1}, with its corner rounded off by a parabola of this `width` (Huber's hinge).
-
-    Zero for y m >= 1 + width/2, 1 - y m for y m <= 1 - width/2, a parabola of curvature 1/width between.
-    """
-
-    width: float = 0.5
-    name: ClassVar[str] = "smoothed hinge"
-
-    def __post_init__(self) -> None:
-        positive("width", self.width)
-
-    @property
-    def lipschitz(self) -> float:
-        return 1.0
-
-    @property
-    def smoothness(self) -> float:
-        return math.nextafter(1 / self.width, math.inf)
-
-    def _gap(self, margins: Reals, targets: NDArray[Any]) -> Reals:
-        """How far into the parabola: 0 at its flat end, width at the other."""
-        return np.clip(1 + self.width / 2 - _signs(targets) * margins, 0.0, None)
-
-    @property
-    def corners(self) -> int:
-        """One: the slope of a target never changes its sign."""
-        return 1
-
-    def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
-        gap = self._gap(margins, targets)
-        inside = np.minimum(gap, self.width)
-        return np.asarray(inside * (gap - inside / 2) / self.width)
-
-    def slopes(self, margins: Reals, targets: NDArray[Any]) -> Reals:
-        return np.asarray(-_signs(targets) * np.minimum(self._gap(margins, targets) / self.width, 1.0))
-
-    def curvatures(self, margins: Reals, targets: NDArray[Any]) -> Reals:
-        gap = self._gap(margins, targets)
-        return np.where((gap > 0) & (gap < self.width), 1 / self.width, 0.0)
-
-    def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
-        return _signs(targets)
-
-
-@dataclass(frozen=True)
-class GaussianHinge(Loss):
-    """The hinge loss smoothed by a Gaussian of this `width` in its one margin [Feldman et al. 2018, Sec. 5.3].
-
-    E max(0, 1 - y m + width Z): slope -y Phi((1 - y m) / width), curvature at most 1 / (width sqrt(2 pi)), and never
-    more than width / sqrt(2 pi) above the hinge.
-    """
-
-    width: float = 0.5
-    name: ClassVar[str] = "Gaussian hinge"
-
-    def __post_init__(self) -> None:
-        positive("width", self.width)
-
-    @property
-    def lipschitz(self) -> float:
-        return 1.0
-
-    @property
-    def smoothness(self) -> float:
-        return math.nextafter(1 / (self.width * math.sqrt(2 * math.pi)), math.inf)
-
-    @property
-    def corners(self) -> int:
-        """One: the slope of a target never changes its sign."""
-        return 1
-
-    def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
-        u = (1 - _signs(targets) * margins) / self.width
-        density = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
-        return np.asarray(self.width * (u * np.exp(log_ndtr(u)) + density))
-
-    def slopes(self, margins: Reals, targets: NDArray[Any]) -> Reals:
-        signs = _signs(targets)
-        return np.asarray(-signs * ndtr((1 - signs * margins) / self.width))
-
-    def curvatures(self, margins: Reals, targets: NDArray[Any]) -> Reals:
-        u = (1 - _signs(targets) * margins) / self.width
-        return np.asarray(np.exp(-(u**2) / 2) / (self.width * math.sqrt(2 * math.pi)))
-
-    def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
-        return _signs(targets)
 
 
 @dataclass(frozen=True)

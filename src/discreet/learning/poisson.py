@@ -89,8 +89,8 @@ class PoissonRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
             raise InvalidArgument("y", "what was passed", "counts are not negative")
         prepared = self._prepared(goal, table, account)
         loss = Poisson(most=most, ceiling=math.log(most))
-        solved = self._solve(loss, prepared, [counts], account)
-        coefficients, intercept = prepared.scaling.unscaled(solved.weights[0])
+        solved = self._solve(loss, prepared, counts, account)
+        coefficients, intercept = prepared.scaling.unscaled(solved.weights)
         self.coef_, self.intercept_ = coefficients, float(intercept)
         self._report(solved, prepared, account, ("the largest count",))
         return self

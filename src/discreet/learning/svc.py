@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.arguments import positive
 from discreet.learning.classes import chosen_classes, encoded
+from discreet.learning.hinges import MulticlassHinge, SmoothedHinge
 from discreet.learning.inputs import read_training
 from discreet.learning.logistic import LinearClassifier
-from discreet.learning.losses import SmoothedHinge
 
 if TYPE_CHECKING:
     from discreet.learning.account import Charge
@@ -18,11 +19,12 @@ __all__ = ["LinearSVC"]
 
 
 class LinearSVC(LinearClassifier):
-    """A private linear support vector machine with a smoothed hinge loss; one against the rest for several classes.
+    """A private linear support vector machine with a smoothed hinge; that of Crammer and Singer for several classes.
 
     `width` is that of the parabola that rounds off the corner of the hinge: smaller is closer to the hinge, and less
-    smooth. The other parameters are those of `LogisticRegression`. With k > 2 classes every record takes part in k
-    problems, which share the price.
+    smooth. The other parameters are those of `LogisticRegression`. All classes are learned in one problem, in which one
+    record pulls no harder than in logistic regression; one problem for each class would divide the price by their
+    number.
 
     >>> rng = np.random.default_rng(7)
     >>> X = rng.uniform(-1, 1, (4000, 2))
@@ -69,15 +71,18 @@ class LinearSVC(LinearClassifier):
 
     def fit(self, X: Any, y: Any, *, charge: Charge | None = None) -> LinearSVC:
         """Fit privately; `charge` (`curator.charge`, say) is asked to pay for every release before it is made."""
-        goal, loss = self._check_public(), SmoothedHinge(width=self.width)
+        goal, width = self._check_public(), positive("width", self.width)
         account = self._account(charge)
         table, labels = read_training(self, X, y)
         classes = chosen_classes(self.classes, labels, goal, account, unseen=self._unseen)
         table, places = encoded(table, labels, classes)
         prepared = self._prepared(goal, table, account, total=len(labels))
-        against = [1] if len(classes) == 2 else list(range(len(classes)))
-        solved = self._solve(loss, prepared, [np.where(places == k, 1.0, -1.0) for k in against], account)
-        coefficients, intercepts = prepared.scaling.unscaled(np.column_stack(solved.weights))
-        self.classes_, self.coef_, self.intercept_ = classes, coefficients.T, np.asarray(intercepts)
+        number = len(classes)
+        loss = SmoothedHinge(width) if number == 2 else MulticlassHinge(outputs=number, width=width)
+        solved = self._solve(loss, prepared, places, account)
+        coefficients, intercept = prepared.scaling.unscaled(solved.weights)
+        self.classes_ = classes
+        self.coef_ = np.atleast_2d(coefficients.T)
+        self.intercept_ = np.atleast_1d(intercept)
         self._report(solved, prepared, account, self._stated_classes())
         return self

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from discreet import InvalidArgument
-from discreet.learning import Facts, Huber, Logistic, Poisson, Problem, SmoothedHinge, Softmax
+from discreet.learning import Facts, Huber, Logistic, MulticlassHinge, Poisson, Problem, SmoothedHinge, Softmax
 from discreet.learning.convex import minimum
 from discreet.learning.convex.minimum import Objective, fair_gamma, minimised
 
-LOSSES = [Logistic(), SmoothedHinge(), Huber(limit=1.0), Poisson(most=5.0, ceiling=2.0), Softmax(outputs=3)]
+MANY = [Softmax(outputs=3), MulticlassHinge(outputs=3, width=0.1)]
+LOSSES = [Logistic(), SmoothedHinge(), Huber(limit=1.0), Poisson(most=5.0, ceiling=2.0), *MANY]
 
 
 def problem_of(loss, n=60, d=4, seed=0, row_norm=1.5):

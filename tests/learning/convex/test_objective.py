@@ -10,14 +10,26 @@ from hypothesis import strategies as st
 
 from discreet import Cost, InvalidArgument
 from discreet.divergence import hockey_stick_gaussian
-from discreet.learning import Facts, Goal, Huber, Logistic, Poisson, Problem, SmoothedHinge, Softmax, Squared
+from discreet.learning import (
+    Facts,
+    Goal,
+    Huber,
+    Logistic,
+    MulticlassHinge,
+    Poisson,
+    Problem,
+    SmoothedHinge,
+    Softmax,
+    Squared,
+)
 from discreet.learning.convex import ObjectivePerturbation
 from discreet.learning.convex.minimum import Objective, minimised
 from discreet.learning.convex.objective import profile
 from learning.membership import proved_delta
 
 GOAL = Goal(epsilon=1.0, delta=1e-6)
-LOSSES = [Logistic(), SmoothedHinge(), Huber(limit=1.0), Poisson(most=3.0, ceiling=1.0), Softmax(outputs=4)]
+MANY = [Softmax(outputs=4), MulticlassHinge(outputs=4, width=2.0)]
+LOSSES = [Logistic(), SmoothedHinge(), Huber(limit=1.0), Poisson(most=3.0, ceiling=1.0), *MANY]
 
 
 def curvature(loss, margin, target):
@@ -25,6 +37,9 @@ def curvature(loss, margin, target):
     if loss.outputs == 1:
         return np.array([[loss.curvatures(np.array([margin]), np.array([target]))[0]]])
     p = loss.slopes(margin[None], np.array([target]))[0] + np.eye(loss.outputs)[target]
+    if isinstance(loss, MulticlassHinge):
+        shared = (p > 1e-12).astype(float)
+        return (np.diag(shared) - np.outer(shared, shared) / shared.sum()) * 2 / loss.width
     return np.diag(p) - np.outer(p, p)
 
 
@@ -79,7 +94,9 @@ def test_record_by_record_the_density_moves_by_at_most_the_bound(loss):
     assert largest > 0.1  # the bound is no dead letter
 
 
-@pytest.mark.parametrize("loss", [Logistic(), SmoothedHinge(), Softmax(outputs=5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(
+    "loss", [Logistic(), SmoothedHinge(), Softmax(outputs=5), MulticlassHinge(5, 8.0)], ids=lambda loss: loss.name
+)
 def test_determinants_are_within_their_bound_and_reach_it(loss):
     rng = np.random.default_rng(2)
     best = 0.0

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from discreet import InvalidArgument
-from discreet.learning import Facts, Goal, Huber, Logistic, Problem, SmoothedHinge, Softmax, Squared
+from discreet.learning import Facts, Goal, Huber, Logistic, MulticlassHinge, Problem, SmoothedHinge, Softmax, Squared
 from discreet.learning.convex import OutputPerturbation
 from discreet.learning.convex.minimum import Objective, minimised
 from learning.membership import proved_delta
 
-LOSSES = [Logistic(), SmoothedHinge(), Huber(limit=0.5), Softmax(outputs=3)]
+LOSSES = [Logistic(), SmoothedHinge(), Huber(limit=0.5), Softmax(outputs=3), MulticlassHinge(outputs=3)]
 GOALS = [Goal(epsilon=1.0, delta=1e-6), Goal(epsilon=1.0), Goal(mu=0.4)]
 
 

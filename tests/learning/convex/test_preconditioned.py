@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import InvalidArgument
-from discreet.learning import Facts, Goal, Logistic, Problem, Softmax
+from discreet.learning import Facts, Goal, Logistic, MulticlassHinge, Problem, Softmax
 from discreet.learning.convex import NoisyGradientDescent, PreconditionedDescent
 from learning.membership import proved_delta
 
@@ -37,7 +37,9 @@ def test_a_goal_in_mu_is_met():
     assert Goal(mu=0.5).met_by(plan.cost)
 
 
-@pytest.mark.parametrize("loss", [Logistic(), Softmax(outputs=3)], ids=["logistic", "softmax"])
+@pytest.mark.parametrize(
+    "loss", [Logistic(), Softmax(outputs=3), MulticlassHinge(3)], ids=["logistic", "softmax", "hinge"]
+)
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
 def test_record_by_record_both_sums_move_by_at_most_their_sensitivity(loss, adjacency):
     rng = np.random.default_rng(1)

@@ -51,7 +51,8 @@ class IterateLattice:
         """
         rounding = 1.5 * math.sqrt(facts.dimension) * self.step
         projection = (facts.dimension / 2 + 8) * _UNIT * radius
-        margins = step * facts.smoothness * (facts.features + 8) * _UNIT * radius
+        place = math.sqrt(facts.loss.outputs) / facts.row_norm  # of the corner of a hinge, at margin 1
+        margins = step * facts.smoothness * (facts.features + 8) * _UNIT * (radius + place)
         slopes = step * facts.lipschitz * (_SLOPE + (batch + facts.loss.outputs + 8) * _UNIT)
         penalty = 8 * _UNIT * step * convexity * radius
         return 2 * (rounding + projection + margins + slopes + penalty) * 1.01

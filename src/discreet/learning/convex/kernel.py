@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from discreet.learning.losses import GaussianHinge, Huber, Logistic, Poisson, SmoothedHinge
+from discreet.learning.hinges import GaussianHinge, SmoothedHinge
+from discreet.learning.losses import Huber, Logistic, Poisson
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

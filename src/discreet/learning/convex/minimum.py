@@ -85,7 +85,7 @@ class Objective:
         size, radius = float(np.linalg.norm(weights)), facts.row_norm
         total = exact * (rows.lattice.step * loss.lipschitz) + self.ridge * weights + self.linear
         margin = 2 * _U * radius * size + radius * missing
-        slope = 2 * loss.smoothness * (margin + 4 * _U * (1 + radius * size))
+        slope = 2 * loss.smoothness * (margin + 4 * _U * (math.sqrt(loss.outputs) + radius * size))
         slope += loss.lipschitz * ((16 + 2 * loss.outputs) * _U + 2.0**-48 * math.sqrt(loss.outputs))
         rest = 8 * _U * (self.ridge * size + float(np.linalg.norm(self.linear)) + n * facts.lipschitz)
         bound = float(np.linalg.norm(total)) * (1 + 1e-9) + (n * radius * slope + rest) * (1 + 1e-9)

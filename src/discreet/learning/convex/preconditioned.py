@@ -5,9 +5,9 @@ r"""Noisy gradient descent in coordinates that fit the data: a noisy second mome
     w   <- w - M^{-1} (g_t + alpha w),      M = h A+ + ridge,      A+ the nearest positive semidefinite matrix,
 
 and the mean of the last half of the iterates is released; [Ganesh et al. 2023] use noisy curvature in this way. h is
-the curvature of the loss at margin zero; the features' second moment serves every class of a softmax. The ridge is what
-the noise calls for, sd of g_t times sqrt(dimension) / radius: noise alone moves the weights by about the radius in one
-step. In directions in which the data say less than that, M is the ridge and the steps are plain gradient steps.
+the usual curvature of the loss; the features' second moment serves every class of several. The ridge is what the noise
+calls for, sd of g_t times sqrt(dimension) / radius: noise alone moves the weights by about the radius in one step. In
+directions in which the data say less than that, M is the ridge and the steps are plain gradient steps.
 
 Everything is a function of Gaussian releases of exact sums, whose ratios add up in squares to the goal's: no convexity
 is needed for the cost, and that is why slopes may be shortened.
@@ -49,7 +49,7 @@ class PreconditionedDescent(Solver):
     """Few noisy gradient steps, preconditioned by a noisy second moment of the rows.
 
     `share` of mu^2 buys the second moment, `clip` is the largest slope in units of the loss's Lipschitz constant (1 for
-    one output, 1/2 for the classes of a softmax), and `radius` about how far the noise of one step may move the
+    one output, 1/2 for several classes), and `radius` about how far the noise of one step may move the
     weights. Needs no number of records, and delta > 0.
 
     >>> from discreet.learning import Facts, Goal, Logistic
@@ -138,8 +138,8 @@ class PreconditionedPlan(Plan):
 
     @property
     def curvature(self) -> float:
-        """h: the largest curvature for one output, 1/K at margin zero for K of them."""
-        return self.facts.loss.smoothness / max(1.0, self.facts.loss.outputs / 2)
+        """h."""
+        return self.facts.loss.usual_curvature
 
     @property
     def ridge(self) -> float:
