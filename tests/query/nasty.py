@@ -95,7 +95,9 @@ right(s, 2)|right(z, -1)|s || z|s || i|concat(s, z, d, y)|replace(s, 'x', 'yyyy'
 split_part(s, '-', 1)|
 split_part(s, '', -1)|strftime(y, '%Y-%m')|strftime(m, '%H:%M %j %a %b %%')|CAST(d AS VARCHAR)|CAST(y AS VARCHAR)|
 CAST(h AS VARCHAR)|CAST(m AS VARCHAR)|CAST(o AS VARCHAR)|regexp_extract(s, '([0-9]+)-([0-9]+)', 2)|
-regexp_extract(z, '.*')|monthname(y)|dayname(m)|coalesce(s, z, '')|nullif(s, '')|CASE WHEN d > 3 THEN s ELSE 'no' END|
+regexp_extract(z, '.*')|reverse(s)|lpad(s, 7, 'ab')|rpad(z, 3, '.')|lpad(s, 0, 'x')|
+regexp_replace(s, '[a-z]', '*', 'gi')|regexp_replace(z, '', 'xy', 'g')|regexp_replace(s, '.')|
+monthname(y)|dayname(m)|coalesce(s, z, '')|nullif(s, '')|CASE WHEN d > 3 THEN s ELSE 'no' END|
 greatest(s, z)|least(s, 'b')
 """
 CONDITIONS = """

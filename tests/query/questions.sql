@@ -30,6 +30,8 @@ SELECT lower(left(city, 2)) || '-' || coalesce(note, '?') AS c, COUNT(*) FROM vi
 SELECT length(note) AS l, COUNT(*) FROM visits GROUP BY l;
 SELECT substr(city, 2, 2) s, replace(city, 'o', '0') r, split_part(note, '-', 1) p, trim(note) t, COUNT(*) FROM visits GROUP BY ALL;
 SELECT COUNT(*) FROM visits WHERE city LIKE '%o%' AND note NOT LIKE 'a_' AND city ILIKE 'R%' OR starts_with(city, 'L');
+SELECT reverse(city) r, lpad(city, 6, '*-') l, rpad(note, 2, '.') p, regexp_replace(city, '[aeiou]', '_', 'g') v, COUNT(*) FROM visits GROUP BY ALL ORDER BY ALL;
+SELECT city, COUNT(*) AS n, 1 AS one FROM visits GROUP BY city ORDER BY ALL DESC;
 SELECT regexp_extract(note, '([0-9]+)', 1) AS d, COUNT(*) FROM visits WHERE regexp_matches(note, '[a-z]') GROUP BY d;
 SELECT COUNT(*) FROM visits WHERE city IN ('Rome', 'Oslo') AND category NOT IN (1, 2) AND ok IS NOT TRUE;
 SELECT SUM(big + age), SUM(big * 2 - 1), SUM(-big), SUM(abs(big)), SUM(round(spend)), SUM(ceil(price)), SUM(sqrt(age)) FROM visits;

@@ -11,7 +11,7 @@ from sqlglot import exp
 from discreet.query.sql.arithmetic import combine
 from discreet.query.sql.days import DAY_MICROSECONDS, FIRST, LAST, MOST_DATES, daily, is_bounded, span
 from discreet.query.sql.expressions import HANDLERS, KNOWN_NAMES, NAMED, PLAIN, READ, Expressions
-from discreet.query.sql.functions import _arguments
+from discreet.query.sql.functions import arguments
 from discreet.query.sql.text import closest, string
 from discreet.query.sql.types import BIGINT, DATE, DOUBLE, TIMESTAMP, VARCHAR
 from discreet.query.sql.value import EPOCH, EPOCH_TIME, EVERYWHERE, Value, derived, number_of
@@ -145,13 +145,13 @@ def _extracted(at: Expressions, node: exp.Extract) -> Value:
 
 
 def _date_part(at: Expressions, node: exp.Anonymous) -> Value:
-    part, argument = _arguments(at, node, 2)
+    part, argument = arguments(at, node, 2)
     name = _part_name(at, part)
     return _extract(at, PART_NAMES.get(name, name), argument, node)
 
 
 def _named_part(name: str) -> Callable[[Expressions, Any], Value]:
-    return lambda at, node: _extract(at, name, _arguments(at, node, 1)[0], node)
+    return lambda at, node: _extract(at, name, arguments(at, node, 1)[0], node)
 
 
 def _unit(at: Expressions, node: exp.Expr | None, where: exp.Expr) -> str:

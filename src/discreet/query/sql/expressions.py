@@ -133,7 +133,7 @@ class Expressions:
 
     def unknown(self, node: exp.Expr) -> Exception:
         """The refusal of what has no handler."""
-        reason, advice = _refused(node)
+        reason, advice = _refused(node, self.source.called(node))
         return self.source.refusal(reason, advice=advice, at=node)
 
 
@@ -213,8 +213,8 @@ def moment(at: Expressions, text: str, node: exp.Expr) -> Value:
     )
 
 
-def _refused(node: exp.Expr) -> tuple[str, str]:
-    """Reason and advice for a node that has no handler."""
+def _refused(node: exp.Expr, called: str | None) -> tuple[str, str]:
+    """Reason and advice for a node that has no handler; `called` is the name of the function as it was written."""
     if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
         node = node.this
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
@@ -239,20 +239,22 @@ def _refused(node: exp.Expr) -> tuple[str, str]:
             "aggregates stand in SELECT, HAVING and ORDER BY: COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, ...",
         )
     if isinstance(node, exp.Func):
-        return _unknown_function(node.sql_name())
+        return _unknown_function(node.sql_name(), called)
     if isinstance(node, exp.Placeholder | exp.Parameter):
         return "parameters are not supported", "write the value itself"
     return f"'{type(node).__name__.upper()}' is not supported", "see the SQL reference for what can be written"
 
 
-def _unknown_function(name: str) -> tuple[str, str]:
+def _unknown_function(name: str, called: str | None = None) -> tuple[str, str]:
     lower = {"rand": "random"}.get(name.lower(), name.lower())
     if lower in VOLATILE:
         return (
             f"{lower}() gives another value each time, so the answer would not be a function of the data",
             "write the value itself, for example DATE '2024-12-31' or 0.5",
         )
-    return f"the function {lower} is not known here", instead_of(lower) or closest(lower, sorted(KNOWN_NAMES))
+    shown = (called or lower).lower()
+    advice = instead_of(shown) or instead_of(lower) or closest(shown, sorted(KNOWN_NAMES))
+    return f"the function {shown} is not known here", advice
 
 
 VOLATILE = {

@@ -44,7 +44,7 @@ def finished(
         plan.only(order, {"expressions"})
         if terms is None:
             rows = plan.rows(relation, names, {}, intercept=plan.no_aggregates)
-            terms = [ordered(plan, part, relation.fields, rows) for part in order.expressions]
+            terms = ordered(plan, order, relation.fields, rows)
         terms = [term for term in terms if term]
         tail += f" ORDER BY {', '.join(terms)}" if terms else ""
     for clause, word in ((limit, "LIMIT"), (offset, "OFFSET")):
@@ -59,7 +59,23 @@ def finished(
     return replace(relation, tail=tail, scan=False, step=Step(words, "", (relation.step,)))
 
 
-def ordered(plan: Planner, part: exp.Ordered, fields: Sequence[Field], expressions: Expressions) -> str:
+def ordered(plan: Planner, order: exp.Order, fields: Sequence[Field], expressions: Expressions) -> list[str]:
+    """The terms of ORDER BY; ALL stands for every column of the SELECT list, from left to right."""
+    terms: list[str] = []
+    for part in order.expressions:
+        if isinstance(part, exp.Ordered) and isinstance(part.this, exp.Var) and part.this.name.upper() == "ALL":
+            terms += [_direction(one.value.sql, part) for one in fields if not one.value.constant]
+        else:
+            terms.append(_term(plan, part, fields, expressions))
+    return terms
+
+
+def _direction(sql: str, part: exp.Ordered) -> str:
+    direction = " DESC" if part.args.get("desc") else ""
+    return f"{sql}{direction} NULLS {'FIRST' if part.args.get('nulls_first') else 'LAST'}"
+
+
+def _term(plan: Planner, part: exp.Ordered, fields: Sequence[Field], expressions: Expressions) -> str:
     """One term of ORDER BY: a position, a name of the SELECT list, or an expression; empty for a constant."""
     if not isinstance(part, exp.Ordered):
         raise plan.source.refusal("this order is not understood", advice="write ORDER BY x DESC", at=part)
@@ -80,5 +96,4 @@ def ordered(plan: Planner, part: exp.Ordered, fields: Sequence[Field], expressio
         value = named[0].value if named else expressions.value(node)
     if value.constant:  # orders nothing, and the engine would read a number as a position
         return ""
-    direction = " DESC" if part.args.get("desc") else ""
-    return f"{value.sql}{direction} NULLS {'FIRST' if part.args.get('nulls_first') else 'LAST'}"
+    return _direction(value.sql, part)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from discreet.query.sql import branches, conditions, functions, windows  # noqa: F401 - each registers its handlers
+from discreet.query.sql import branches, conditions, functions, texts, windows  # noqa: F401 - each registers its handlers
 from discreet.query.sql.aggregates import calls_of, has_aggregate, is_aggregate
 from discreet.query.sql.apart import tells_units_apart
 from discreet.query.sql.grouping import Grouping
@@ -223,7 +223,7 @@ class Planner:
             fields = grouping.fields([(one.name, one.node, one.value) for one in self._expanded(shown)])
             grouping.having(having)
             if order is not None and distinct is None:
-                terms = [ordered(self, part, fields, grouping.outer) for part in order.expressions]
+                terms = ordered(self, order, fields, grouping.outer)
             result = grouping.finish(fields)
             if distinct is not None:
                 result = self._distinct(result, names)
@@ -232,7 +232,7 @@ class Planner:
             if distinct is not None:
                 result = self._distinct(result, names)
             elif order is not None and not result.private:
-                terms = [ordered(self, part, result.fields, rows) for part in order.expressions]
+                terms = ordered(self, order, result.fields, rows)
         return finished(self, result, node, names, terms)
 
     def no_aggregates(self, node: exp.Expr) -> Value | None:

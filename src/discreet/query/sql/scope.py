@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.query.sql.expressions import Expressions
-from discreet.query.sql.text import Source, closest
+from discreet.query.sql.text import Source, closest, string
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -78,8 +78,8 @@ class Rows(Expressions):
             raise self.source.refusal(
                 f"there is no table '{node.table}' in FROM", advice=closest(node.table, names), at=node
             )
-        raise self.source.refusal(
-            f"there is no column '{shown}'",
-            advice=closest(node.name, [*known, *(name for name in self.aliases if name != alias)]),
-            at=node,
-        )
+        advice = closest(node.name, [*known, *(name for name in self.aliases if name != alias)])
+        if node.this.args.get("quoted") and not node.table:
+            single = string(node.name)
+            advice = f"names stand in double quotes, texts in single ones: {single} is a text. As a name, {advice}"
+        raise self.source.refusal(f"there is no column '{shown}'", advice=advice, at=node)

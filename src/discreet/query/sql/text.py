@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,12 @@ class Source:
         above = node.parent
         return self.span(above) if above is not None else None
 
+    def called(self, node: exp.Expr) -> str | None:
+        """The name of a function as it was written, which the parser may have translated."""
+        span = self.span(node)
+        found = None if span is None else re.match(r"([A-Za-z_]\w*)\s*\(", self.text[span[0] :])
+        return None if found is None else found[1]
+
     def written(self, node: exp.Expr, *, limit: int = 60) -> str:
         """A short form of what stands there."""
         from sqlglot.errors import ErrorLevel
@@ -73,7 +80,7 @@ def closest(name: str, known: Iterable[str]) -> str:
         return f"did you mean '{lower[close[0]]}'?"
     if not names:
         return "there is none to choose from."
-    listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    listed = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
     return f"there {'are' if len(names) > 1 else 'is only'}: {listed}."
 
 
