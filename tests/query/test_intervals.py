@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet import Budget, Curator
 from discreet.query.intervals import with_intervals, without_intervals
 from discreet.query.laws import GAUSSIAN, LAPLACE
 from discreet.query.parse import parse
@@ -230,3 +231,14 @@ def _rows(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[list[dict], dict
     result = engine.execute(sql)
     kinds = {column[0]: str(column[1]) for column in result.description}
     return [dict(zip(kinds, row, strict=True)) for row in result.fetchall()], kinds
+
+
+@pytest.mark.parametrize("unit", ["user_id", "row"])
+def test_an_answer_without_groups_is_shown_and_has_intervals(unit: str) -> None:
+    import pyarrow as pa
+
+    rows = pa.table({"user_id": [i % 300 for i in range(3000)], "id": list(range(3000)), "x": [1.0] * 3000})
+    with Curator.open(rows, unit=unit, budget=Budget(epsilon=9.0, delta=1e-6), ledger=":memory:") as curator:
+        answer = curator.sql("SELECT id, COUNT(*) AS n, SUM(x) AS s, MEDIAN(x) AS m FROM data GROUP BY id", epsilon=1.0)
+        assert answer.intervals(0.95).num_rows == 0
+        assert "No group is shown" in answer.show()

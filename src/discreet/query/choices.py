@@ -46,6 +46,8 @@ _FEWEST, _MOST = -1, 112  # exponents of the candidates, in octaves
 
 def units_above(groups: float, *, single: bool) -> float:
     """n* / s: how many units may exceed a bound, for each unit of noise; `single` says that a unit has one group."""
+    if groups == 0:
+        return 0.0
     return _OFTEN * groups / (1.0 if single else math.sqrt(min(groups, _TOGETHER)))
 
 
