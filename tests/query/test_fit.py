@@ -1,9 +1,13 @@
 """Models on the curator's budget: rows by SQL, one record a unit, paid before a row is read."""
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures
+from sklearn.preprocessing import StandardScaler as UnprotectedScaler
 
 from discreet import Budget, BudgetExceeded, Cost, Curator, InvalidArgument, QueryFailed, QueryRefused
 from discreet.learning import (
@@ -14,6 +18,7 @@ from discreet.learning import (
     LinearSVC,
     LogisticRegression,
     PoissonRegressor,
+    PrivatePipeline,
     PrivateSearchCV,
     StandardScaler,
 )
@@ -94,12 +99,23 @@ def test_what_is_refused_by_the_budget_reads_no_row():
         assert desk.remaining == pytest.approx(0.5)
 
 
+class Broken(LogisticRegression):
+    """A model that fails on rows of people, and says what it saw."""
+
+    def fit(self, X, y, *, charge=None):
+        if X.any():
+            raise ValueError(f"somebody is {X[0, 0]} years old")
+        return super().fit(X, y, charge=charge)
+
+
 def test_a_failure_on_the_data_stays_paid_and_says_nothing():
     with curator() as desk:
         before = desk.remaining
+        given = {"epsilon": 1.0, "delta": 1e-7, "bounds": (0, 80), "classes": [False, True]}
         with pytest.raises(QueryFailed) as failure:
-            desk.fit(model(classes=["x", "z"]), QUESTION, target="y")
-        assert "class" not in str(failure.value)
+            desk.fit(Broken(**given), QUESTION, target="y")
+        assert "years" not in str(failure.value)
+        assert failure.value.__context__ is None
         assert desk.remaining < before
 
 
@@ -125,6 +141,17 @@ def test_an_interrupted_fit_stays_paid():
     ("text", "target", "word"),
     [
         ("SELECT age, hours FROM people", "y", "no column 'y'"),
+        ("SELECT age, city FROM people", None, "'city' must be a number, and it is a text"),
+        ("SELECT city, hours AS y FROM people", "y", "'city' must be a number, and it is a text"),
+        ("SELECT age, DATE '2020-01-01' AS y FROM people", "y", "target 'y' is a date"),
+        ("SELECT age, person AS y FROM people", "y", "says who it is"),
+        ("SELECT age AS a, age AS b FROM people", None, "same"),
+        ("SELECT age, age AS AGE FROM people", None, "name of its own"),
+        ("SELECT 1 AS a, 2 AS y", "y", "no rows of people"),
+        ("SELECT age, hours FROM people ORDER BY age", None, "ORDER BY"),
+        ("SELECT age, hours FROM people OFFSET 5", None, "OFFSET"),
+        ("SELECT age, hours FROM (SELECT DISTINCT age, hours FROM people) AS q", None, "DISTINCT"),
+        ("SELECT age, hours FROM people OPTIONS (epsilon = 1)", None, "OPTIONS"),
         ("SELECT income > 80 AS y FROM people", "y", "a feature"),
         ("SELECT *, income > 80 AS y FROM people", "y", "name of its own"),
         ("SELECT age, COUNT(*) AS n, income > 80 AS y FROM people GROUP BY age, y", "y", "aggregate"),
@@ -139,9 +166,14 @@ def test_an_interrupted_fit_stays_paid():
 def test_bad_questions_are_refused_before_anything_is_paid(text, target, word):
     with curator() as desk:
         before = desk.remaining
-        with pytest.raises(QueryRefused, match=word):
-            desk.fit(model(), text, target=target)
+        with pytest.raises(QueryRefused, match=word) as refused:
+            desk.fit(model() if target else KMeans(2, bounds=(0, 80)), text, target=target)
         assert desk.remaining == before
+        assert 'SUM("' not in str(refused.value)
+        if refused.value.snippet:  # it points into what the analyst wrote, as it was written
+            line, mark = refused.value.snippet.split("\n")
+            assert line == text
+            assert text[refused.value.column - 1] == line[mark.index("^")]
 
 
 def test_what_is_no_private_model_is_refused():
@@ -153,7 +185,30 @@ def test_what_is_no_private_model_is_refused():
         desk.fit(model(epsilon=-1.0), QUESTION, target="y")
 
 
+UNSUPERVISED = {
+    "k-means": KMeans(3, epsilon=1.0, delta=1e-7, bounds=(0, 1)),
+    "components": PCA(epsilon=1.0, delta=1e-7, bounds=(0, 1)),
+    "scaler": StandardScaler(epsilon=1.0, delta=1e-7, bounds=(0, 1)),
+    "scaler that buys": StandardScaler(epsilon=1.0, delta=1e-7, bounds="private"),
+    "pipeline of scikit-learn": Pipeline(
+        [
+            ("scale", StandardScaler(epsilon=1.0, delta=1e-7, bounds="private")),
+            ("powers", PolynomialFeatures(3)),
+            ("clusters", KMeans(3, epsilon=1.0, delta=1e-7, bounds=(-3, 3), row_norm="private")),
+        ]
+    ),
+}
+PIPELINE = PrivatePipeline(
+    [
+        ("scale", StandardScaler(epsilon=1.0, delta=1e-7, bounds=(0, 1))),
+        ("powers", PolynomialFeatures(3)),
+        ("parts", OneHotEncoder(categories=[[0, 1]] * 4, handle_unknown="ignore", sparse_output=False)),
+        ("model", LogisticRegression(epsilon=1.0, delta=1e-7, bounds=(0, 1), classes=[0, 1])),
+    ]
+)
 MODELS = {
+    "pipeline": PIPELINE,
+    "search over a pipeline": PrivateSearchCV(PIPELINE, {"model__alpha": [0.1, 1.0]}, epsilon=2.0, delta=1e-6),
     "logistic": LogisticRegression(epsilon=1.0, delta=1e-7, bounds=(0, 1), classes=[0, 1]),
     "buying": LogisticRegression(epsilon=1.0, delta=1e-7, bounds="private", row_norm="private", classes=[0, 1]),
     "three classes": LogisticRegression(epsilon=1.0, delta=1e-7, bounds=(0, 1), classes=[0, 1, 5]),
@@ -188,6 +243,94 @@ def test_no_person_decides_whether_a_fit_succeeds(name):
     with curator(table, epsilon=20.0, delta=1e-4) as desk:
         for text in ONE_PERSON:
             desk.fit(clone(MODELS[name]), text, target="y")
+
+
+@pytest.mark.parametrize("name", UNSUPERVISED)
+def test_no_person_decides_whether_a_fit_without_a_target_succeeds(name):
+    table = pa.table({"person": np.arange(60), "x": np.linspace(0, 1, 60), "y": np.arange(60) % 2})
+    with curator(table, epsilon=20.0, delta=1e-4) as desk:
+        for text in ONE_PERSON:
+            desk.fit(clone(UNSUPERVISED[name]), text)
+
+
+@pytest.fixture
+def database(tmp_path):
+    path = tmp_path / "people.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", people())
+        connection.execute("CREATE TABLE people AS FROM given")
+    return path
+
+
+def test_models_without_a_target_are_fitted_to_a_database_on_one_budget(database):
+    bounds, price = [(20, 80), (0, 60)], {"epsilon": 1.0, "delta": 1e-8}
+    text = "SELECT age, hours FROM people"
+    with Curator.open(database, unit="person", budget=Budget(epsilon=3.5, delta=1e-6)) as desk:
+        scaler = desk.fit(StandardScaler(bounds=bounds, **price), text)
+        assert scaler.mean_ == pytest.approx([50, 30], abs=3)
+        components = desk.fit(PCA(1, bounds=bounds, **price), text)
+        assert components.components_.shape == (1, 2)
+        clusters = desk.fit(KMeans(2, bounds=bounds, **price), text, reason="clusters")
+        assert clusters.cluster_centers_.shape == (2, 2)
+        with pytest.raises(BudgetExceeded):
+            desk.fit(StandardScaler(bounds=bounds, **price), text)
+        assert desk.spent == 3 * Cost.approximate(1.0, 1e-8)
+    with Curator.open(database, unit="person") as desk:  # the ledger is a file beside the data
+        assert desk.spent == 3 * Cost.approximate(1.0, 1e-8)
+        assert [entry.what for entry in desk.ledger.entries(kind="reserve")][-1] == "clusters"
+        assert desk.ledger.verify()
+
+
+def test_a_pipeline_of_scikit_learn_is_fitted_and_all_its_steps_are_charged(database):
+    steps = [
+        ("scale", StandardScaler(epsilon=0.5, delta=1e-7, bounds=[(20, 80), (0, 60)])),
+        ("model", LogisticRegression(epsilon=1.0, delta=1e-7, bounds=(-2, 2), classes=[False, True])),
+    ]
+    with Curator.open(database, unit="person", budget=Budget(epsilon=3.0, delta=1e-6)) as desk:
+        given = Pipeline(steps)
+        fitted = desk.fit(given, QUESTION, target="y")
+        assert isinstance(fitted, PrivatePipeline)
+        assert desk.spent == Cost.approximate(0.5, 1e-7) + Cost.approximate(1.0, 1e-7)
+        assert fitted.cost_.epsilon(2e-7) <= 1.5
+        assert (fitted["model"].coef_ > 0).all()
+        assert given.predict([[80.0, 60.0], [20.0, 0.0]]).tolist() == [True, False]  # the steps are the same objects
+
+
+LEAKING = ("scale", UnprotectedScaler())
+LAST = ("model", model(bounds=(-2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        (Pipeline([LEAKING, LAST]), r"discreet\.learning\.StandardScaler"),
+        (Pipeline([("log", FunctionTransformer(np.log1p)), LAST]), "into the SELECT"),
+        (Pipeline([("parts", OneHotEncoder(categories=[[0, 1]] * 2, sparse_output=False)), LAST]), "handle_unknown"),
+        (Pipeline([("reduce", PCA(3, bounds=(0, 80))), LAST]), "reduce: n_components"),
+        (Pipeline([LEAKING]), r"model of discreet\.learning"),
+        (PrivateSearchCV(Pipeline([LEAKING, LAST]), {"model__alpha": [1.0]}), r"discreet\.learning\.StandardScaler"),
+        (PrivateSearchCV(Pipeline([LAST]), {"model__bounds": [(-1, 1), None]}), "model: bounds"),
+        (PrivateSearchCV(model(), {"alfa": [1.0]}), "did you mean 'alpha'"),
+        (PrivateSearchCV(model(), {"classes": [["x", "z"]]}), "the classes are of dtype"),
+        (model(classes=["x", "z"]), "the classes are of dtype"),
+    ],
+)
+def test_pipelines_and_searches_that_cannot_be_right_cost_nothing(wrong, word):
+    with curator() as desk:
+        with pytest.raises(InvalidArgument, match=word):
+            desk.fit(wrong, QUESTION, target="y")
+        assert desk.spent == Cost.zero()
+
+
+def test_a_model_that_learns_a_target_needs_one():
+    search = PrivateSearchCV(model(), {"alpha": [0.1, 1.0]}, epsilon=2.0, delta=1e-6)
+    with curator() as desk:
+        for one in (model(), LinearRegression(bounds=(0, 80), target_bounds=(0, 1)), Pipeline([LAST]), search):
+            with pytest.raises(InvalidArgument, match="name the column"):
+                desk.fit(one, QUESTION)
+        with pytest.raises(InvalidArgument, match="pass a SELECT"):
+            desk.fit(model(), 3, target="y")
+        assert desk.spent == Cost.zero()
 
 
 @pytest.mark.parametrize("records", [59, 60])

@@ -39,8 +39,10 @@ def stop(*_: object, **__: object) -> None:
     raise Stopped
 
 
-def invented_labels(model: Any, number: int) -> NDArray[Any]:
-    """Labels for invented rows: the classes that a model states, or that of the model which it tries or ends with."""
+def invented_labels(model: Any, number: int, like: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Labels for invented rows, of this dtype or the classes that a model states, or the one that it tries."""
+    if like is not None:
+        return np.zeros(number, dtype=like.dtype)
     while True:
         inner = getattr(model, "steps", None)
         inner = inner[-1][1] if inner else getattr(model, "estimator", None)
@@ -106,22 +108,23 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         finally:
             del self._unseen
 
-    def rehearse(self, features: int) -> None:
+    def rehearse(self, features: int, *, labels: NDArray[Any] | None = None) -> None:
         """Refuse what no data could make right: bounds that are missing or too few, classes, a solver for other losses.
 
         A copy is fitted to rows of zeros and stopped where it would pay for its first release, before any noise is
-        drawn. No record is read, so that a refusal may say why; `Curator.fit` asks for it before it charges.
+        drawn. No record is read, so that a refusal may say why; `Curator.fit` asks for it before it charges. `labels`
+        is an array of none, of the dtype of the targets, if that is known.
         """
-        self._rehearse(np.zeros((REHEARSED, features)))
+        self._rehearse(np.zeros((REHEARSED, features)), labels=labels)
 
-    def _rehearse(self, rows: Any, *, unseen: bool = True) -> None:
+    def _rehearse(self, rows: Any, *, unseen: bool = True, labels: NDArray[Any] | None = None) -> None:
         """`rehearse` with these invented rows, as for a curator's data or for one's own."""
         if self.adjacency == "replace-one":
             return  # plans depend on the number of records, which invented rows do not have
         rehearsal: Any = clone(self)
         rehearsal._unseen = unseen  # what a curator must refuse is refused here as well
         with suppress(Stopped):
-            rehearsal.fit(rows, invented_labels(self, len(rows)), charge=stop)
+            rehearsal.fit(rows, invented_labels(self, len(rows), labels), charge=stop)
 
     def priced(self, base: Cost, *, seed: int | None = None) -> Any:
         """A copy whose fit costs `base`."""

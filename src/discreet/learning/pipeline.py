@@ -146,12 +146,14 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
         """Fit all steps privately, and predict for the rows: this is not private."""
         return self.fit(X, y, charge=charge).predict(X)
 
-    def rehearse(self, features: int) -> None:
+    def rehearse(self, features: int, *, labels: NDArray[Any] | None = None) -> None:
         """Refuse what no data could make right, before a curator charges; see `PrivateEstimator.rehearse`."""
         self._flat(unseen=True)
-        self._rehearse(np.zeros((REHEARSED, features)))
+        self._rehearse(np.zeros((REHEARSED, features)), labels=labels)
 
-    def _rehearse(self, rows: Any, *, unseen: bool = True, records: int = REHEARSED) -> None:
+    def _rehearse(
+        self, rows: Any, *, unseen: bool = True, records: int = REHEARSED, labels: NDArray[Any] | None = None
+    ) -> None:
         """Fit a copy to invented rows, the last step as far as its first release; no record is read."""
         steps = clone(self)._flat()
         if self.adjacency == "replace-one":
@@ -162,9 +164,9 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
                     step.fit(rows)
                     _check_rows(name, step, rows)
                 elif place + 1 < len(steps):
-                    step.fit_unseen(rows, invented_labels(step, len(rows)))
+                    step.fit_unseen(rows, invented_labels(step, len(rows), labels))
                 else:
-                    step._rehearse(np.zeros((records, rows.shape[1])), unseen=unseen)
+                    step._rehearse(np.zeros((records, rows.shape[1])), unseen=unseen, labels=labels)
                 if place + 1 < len(steps):
                     rows = step.transform(rows)
             except InvalidArgument as problem:

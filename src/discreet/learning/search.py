@@ -156,13 +156,13 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
     def _runs(self, grid: list[dict[str, Any]]) -> Runs:
         return Runs(self.expected_runs if self.expected_runs is not None else max(2.0, len(grid)), law=self.runs_law)
 
-    def _rehearse(self, rows: Any, *, unseen: bool = True) -> None:
+    def _rehearse(self, rows: Any, *, unseen: bool = True, labels: NDArray[Any] | None = None) -> None:
         """Refuse what is wrong with the search, or with the model of any setting."""
-        super()._rehearse(rows, unseen=unseen)
+        super()._rehearse(rows, unseen=unseen, labels=labels)
         tried, grid = self._tried()
         base, _ = _base(self._goal(), self._runs(grid))
         for setting in grid:
-            _set(tried, setting).priced(base)._rehearse(rows, unseen=unseen)
+            _set(tried, setting).priced(base)._rehearse(rows, unseen=unseen, labels=labels)
 
     def _try(self, models: list[Any], base: Cost, table: Any, targets: NDArray[Any]) -> None:
         """Refuse what can be refused before anything is paid: every setting on invented rows, one on the records."""

@@ -67,6 +67,20 @@ class Model(Protocol):
         """Learn, at no more than the price; whether it succeeds depends on no value in the data."""
 
 
+def _with_price(model: Any) -> Model:
+    """The model; for a pipeline, what the first of its steps that is private makes of it."""
+    if hasattr(type(model), "price") and hasattr(type(model), "fit_unseen"):
+        priced: Model = model
+        return priced
+    for step in getattr(model, "steps", ()):
+        if hasattr(step[-1], "private_pipeline"):
+            pipeline: Model = step[-1].private_pipeline(model)
+            return pipeline
+    raise InvalidArgument(
+        "model", type(model).__name__, "pass a model of discreet.learning, such as LogisticRegression()"
+    )
+
+
 class Curator:
     """Holds tables about people and answers questions about them, each paid from the budget before it is computed.
 
@@ -254,24 +268,26 @@ class Curator:
             self.ledger.complete(entry)
         return entry.id
 
-    def fit(self, model: Model, text: str, *, target: str, reason: str = "") -> Any:
+    def fit(self, model: Model, text: str, *, target: str | None = None, reason: str = "") -> Any:
         """Fit a model of `discreet.learning` to the rows of a SELECT, paid from the budget before a row is read.
 
-        `text` selects the features, which must be numbers, and `target`; one row of every unit is used, and rows with
-        NULL are left out. The model's own `price` is charged: epsilon and delta, or the `cost` that it was given.
-        What is wrong whatever the data are, as bounds for too few columns, is refused before and costs nothing.
+        `text` selects the features, which must be numbers, and `target`, if the model learns one; one row of every unit
+        is used, and rows with NULL are left out. The model's own `price` is charged: epsilon and delta, or the `cost`
+        that it was given. A pipeline of scikit-learn is fitted, and given back, as a `PrivatePipeline`. What is wrong
+        whatever the data are, as bounds for too few columns, is refused before and costs nothing.
         """
         self._check_open()
-        if not hasattr(model, "price") or not hasattr(model, "fit_unseen"):
+        if not isinstance(text, str):
+            raise InvalidArgument("text", text, "pass a SELECT, as text")
+        model = _with_price(model)
+        if target is None and getattr(model, "needs_target", True):
             raise InvalidArgument(
-                "model",
-                type(model).__name__,
-                "pass a model of discreet.learning, such as LogisticRegression()",
+                "target", None, "this model learns a target: name the column of the SELECT that is it"
             )
         price = model.price
         records = records_of(text, target, self._catalog)
         if hasattr(model, "rehearse"):
-            model.rehearse(len(records.features))
+            model.rehearse(len(records.features), labels=records.target)
         self._check_files()
         entry = self._reserve(price, reason or f"{model!r}: {text}")
         try:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from discreet.query.catalog import Catalog
     from discreet.query.sql.relation import Relation
 
-__all__ = ["parse", "render"]
+__all__ = ["parse", "read_rows", "relation_of", "render"]
 
 LONGEST_TEXT = 20_000
 _RESERVED = {
@@ -43,22 +43,47 @@ def render(text: str, catalog: Catalog) -> str:
     return "\n".join(lines)
 
 
-def _planned(text: str, catalog: Catalog) -> tuple[Question, list[Any]]:
+def read_rows(text: str) -> tuple[Source, Any]:
+    """The text and the syntax tree of a question whose rows nobody is shown."""
+    source = _source(text)
+    tree, options = _tree(source)
+    if options:
+        raise source.refusal("OPTIONS has no meaning for the rows of a model", advice="leave it out")
+    return source, tree
+
+
+def relation_of(source: Source, tree: Any, catalog: Catalog) -> Relation:
+    """The relation that a tree names; refuses what `parse` does, but for rows of people."""
+    return _related(source, tree.copy(), catalog)[0]
+
+
+def _source(text: str) -> Source:
     source = Source(text)
     if len(text) > LONGEST_TEXT:
         raise source.refusal("this question is too long", advice=f"use at most {LONGEST_TEXT} characters")
     if any("\ue000" <= character <= "\uf8ff" or character == "\0" for character in text):
         raise source.refusal("the question contains characters without a meaning", advice="remove them")
-    tree, options = _tree(source)
+    return source
 
+
+def _related(source: Source, tree: Any, catalog: Catalog) -> tuple[Relation, Any]:
+    """The relation of a tree, and the planner that made it."""
     from discreet.query.sql.planner import Planner
-    from discreet.query.sql.relation import numbered, with_public
 
     plan = Planner(source, catalog)
     try:
-        relation = plan.query(tree, {})
+        return plan.query(tree, {}), plan
     except RecursionError:
         raise source.refusal("this question is nested too deeply", advice="split it into steps") from None
+
+
+def _planned(text: str, catalog: Catalog) -> tuple[Question, list[Any]]:
+    source = _source(text)
+    tree, options = _tree(source)
+
+    from discreet.query.sql.relation import numbered, with_public
+
+    relation, plan = _related(source, tree, catalog)
     if relation.private and relation.step.what == "aggregate for each unit":
         raise source.refusal(
             "the answer would have one row for each person",

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sqlglot
 from sqlglot import exp
 
 from discreet.engines.names import closest
 from discreet.errors import QueryRefused
 from discreet.noise import uniform_integers
-from discreet.query.parse import parse
+from discreet.query.parse import parse, read_rows, relation_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,27 +25,33 @@ if TYPE_CHECKING:
     from discreet.engines import DuckDBEngine
     from discreet.query.catalog import Catalog
     from discreet.query.plan import Block
+    from discreet.query.sql.text import Source
 
 __all__ = ["Records", "records_of"]
 
 
 @dataclass(frozen=True)
 class Records:
-    """How rows for a model are read: one block whose arguments are the features and whose key is the target."""
+    """How rows for a model are read: one block whose arguments are the features and whose key is the target, if any.
+
+    `target` is an array of no labels, of the dtype that the labels will have.
+    """
 
     block: Block
     features: tuple[str, ...]
+    target: NDArray[Any] | None = None
 
-    def read(self, engine: DuckDBEngine) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        """X and y: for every unit one of its rows without NULL, each with the same chance."""
+    def read(self, engine: DuckDBEngine) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+        """X and y: for every unit one of its rows without NULL, each with the same chance; without a target, no y."""
         columns = [f"CAST({aggregate.argument} AS DOUBLE) AS f{i}" for i, aggregate in enumerate(self.block.aggregates)]
         # the engine says which units are the same: "a" and "a\0" are not
         unit = [] if self.block.row_level else ["DENSE_RANK() OVER (ORDER BY u) AS u"]
-        wanted = [*columns, f"{self.block.keys[0].column} AS y", *unit]
+        labels = [f"{key.column} AS y" for key in self.block.keys]
+        wanted = [*columns, *labels, *unit]
         with engine.session() as session:
             table = session.table(f"SELECT {', '.join(wanted)} FROM ({self.block.rows})")
         X = np.column_stack([table.column(f"f{i}").to_numpy() for i in range(len(self.features))]).astype(np.float64)
-        y, known = _targets(table.column("y"))
+        y, known = _targets(table.column("y")) if labels else (None, np.ones(len(X), dtype=bool))
         chosen = np.flatnonzero(np.isfinite(X).all(axis=1) & known)
         if not self.block.row_level:
             units = np.asarray(table.column("u").to_numpy(), dtype=np.int64)[chosen]
@@ -55,7 +60,7 @@ class Records:
             first = np.ones(len(order), dtype=bool)
             first[1:] = units[order][1:] != units[order][:-1]
             chosen = np.sort(chosen[order[first]])
-        return X[chosen], y[chosen]
+        return X[chosen], None if y is None else y[chosen]
 
 
 def _targets(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -77,36 +82,92 @@ def _targets(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return y, known
 
 
-def records_of(text: str, target: str, catalog: Catalog) -> Records:
-    """The rows that a SELECT names, `target` being one of its columns; refuses aggregates and what parse refuses."""
-    try:
-        tree = sqlglot.parse_one(text, read="duckdb")
-    except sqlglot.errors.ParseError as problem:
-        parse(text, catalog)  # says where
-        raise QueryRefused("this is no SELECT", advice="write SELECT columns FROM table") from problem
-    if not isinstance(tree, exp.Select):
-        raise QueryRefused("rows for a model come from one SELECT", advice="write SELECT columns FROM table")
-    for node, word in ((exp.AggFunc, "an aggregate"), (exp.Group, "GROUP BY"), (exp.Window, "a window")):
-        if tree.find(node) is not None:
-            raise QueryRefused(f"rows for a model cannot come from {word}", advice="select columns of rows")
-    for part, word in (("limit", "LIMIT"), ("distinct", "DISTINCT"), ("order", "ORDER BY")):
-        if tree.args.get(part) is not None:
-            raise QueryRefused(f"{word} has no meaning for the rows of a model", advice="leave it out")
+def records_of(text: str, target: str | None, catalog: Catalog) -> Records:
+    """The rows that a SELECT names, `target` being one of its columns; refuses aggregates and what parse refuses.
+
+    Refusals point into the text as it was written.
+    """
+    source, tree = read_rows(text)
+    _check_shape(source, tree)
+    relation = relation_of(source, tree, catalog)
+    if not relation.private:
+        raise QueryRefused(
+            "these are no rows of people", advice="fit the model to public rows yourself: that costs nothing"
+        )
     names = [column.alias_or_name for column in tree.expressions]
-    if not all(names) or "*" in names or len(set(names)) != len(names):
+    if not all(names) or "*" in names or len({name.lower() for name in names}) != len(names):
         raise QueryRefused("every column needs a name of its own", advice="name them, as in SELECT age, x > 5 AS y")
-    if target not in names:
+    if target is not None and target not in names:
         raise QueryRefused(f"the SELECT has no column '{target}' for the target", advice=closest(target, names))
     features = tuple(name for name in names if name != target)
     if not features:
         raise QueryRefused("a model needs a feature beside its target", advice="select more columns")
-    inner = tree.sql(dialect="duckdb")
+    labels = None
+    for column, name, one in zip(tree.expressions, names, relation.fields, strict=True):
+        kind = one.value.kind
+        if name == target:
+            if kind not in _LABELS:
+                raise source.refusal(
+                    f"the target '{name}' is {one.value.type.words}", advice="make it a number or a text", at=column
+                )
+            if one.value.is_unit:
+                raise source.refusal(
+                    f"the target '{name}' says who it is", advice="choose something to learn", at=column
+                )
+            labels = np.zeros(0, dtype=_LABELS[kind])
+        elif kind not in _NUMBERS:
+            raise source.refusal(
+                f"the feature '{name}' must be a number, and it is {one.value.type.words}",
+                advice="encode it by public rules: CASE WHEN city = 'Bonn' THEN 1 ELSE 0 END AS in_bonn, YEAR(day)",
+                at=column,
+            )
+    try:
+        block = _block(tree, target, names, features, catalog)
+    except QueryRefused as refused:  # it points into SQL that nobody wrote
+        raise QueryRefused(refused.reason, advice=refused.advice) from None
+    return Records(block, features, labels)
+
+
+_NUMBERS = ("integer", "float", "decimal", "boolean", "null")
+_LABELS: dict[str, Any] = {
+    "integer": np.float64,
+    "float": np.float64,
+    "decimal": np.float64,
+    "boolean": np.bool_,
+    "text": np.str_,
+}
+
+
+def _check_shape(source: Source, tree: exp.Expr) -> None:
+    """Refuse what is no list of rows."""
+    if not isinstance(tree, exp.Select):
+        raise source.refusal("rows for a model come from one SELECT", advice="write SELECT columns FROM table", at=tree)
+    refused = {exp.AggFunc: "an aggregate", exp.Group: "GROUP BY", exp.Window: "a window", exp.Distinct: "DISTINCT"}
+    for node, word in refused.items():
+        if (found := tree.find(node)) is not None:
+            raise source.refusal(f"rows for a model cannot come from {word}", advice="select columns of rows", at=found)
+    for part, word in (("limit", "LIMIT"), ("offset", "OFFSET"), ("order", "ORDER BY")):
+        if (found := tree.args.get(part)) is not None:
+            raise source.refusal(f"{word} has no meaning for the rows of a model", advice="leave it out", at=found)
+
+
+def _block(
+    tree: exp.Select, target: str | None, names: list[str], features: tuple[str, ...], catalog: Catalog
+) -> Block:
+    """The one block of a question that sums the features for every target."""
     quoted = {name: exp.to_identifier(name, quoted=True).sql(dialect="duckdb") for name in names}
     sums = ", ".join(f"SUM({quoted[name]})" for name in features)
-    question = parse(f"SELECT {quoted[target]}, {sums} FROM ({inner}) AS rows GROUP BY {quoted[target]}", catalog)
-    if len(question.blocks) != 1 or len(question.blocks[0].aggregates) != len(features):
-        raise QueryRefused("rows for a model come from one SELECT over people", advice="leave out UNION ALL")
+    key = ("", "") if target is None else (f"{quoted[target]}, ", f" GROUP BY {quoted[target]}")
+    question = parse(f"SELECT {key[0]}{sums} FROM ({tree.sql(dialect='duckdb')}) AS rows{key[1]}", catalog)
+    if len(question.blocks) != 1:
+        raise QueryRefused(
+            "rows for a model come from one SELECT over people", advice="leave out subqueries and DISTINCT"
+        )
     block = question.blocks[0]
+    if len(block.aggregates) != len(features):
+        raise QueryRefused("two features are the same", advice="select each once")
+    if len(block.keys) != (target is not None):
+        raise QueryRefused("the target must be one column", advice="name a column of the SELECT")
     if block.row_level and block.rows_per_unit != 1:
         raise QueryRefused("one row would become several records", advice="leave out UNION ALL and joins")
-    return Records(block, features)
+    return block
