@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from discreet.query.bounding import Grid
+from discreet.query.by_row import row_total
 from discreet.query.measuring import measure
 from discreet.query.moments import Moment
 from discreet.query.options import Options
@@ -52,6 +54,26 @@ def test_a_row_counts_with_its_value_cut_to_the_bounds_in_whole_steps(
         assert abs(value - min(exact, 2.0**60)) <= 0.5 + 1e-9 * abs(exact)
         if bounds is not None:
             assert abs(value) <= moment.steps_of_row(coarser)
+
+
+@pytest.mark.parametrize("exponent", [0, 5])
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("kind", ["sum", "square"])
+def test_a_row_without_a_value_counts_nothing_and_others_are_cut_to_the_chosen_bound(
+    kind: str, rows: int, exponent: int
+) -> None:
+    moment = Moment(kind, "x")
+    grid = Grid(rows * 8.0 / moment.quantum, exponent)
+    limit = math.floor(grid.bound / rows)
+    for x in VALUES:
+        with session_of(pa.table({"x": pa.array([x, None, math.nan], pa.float64())})) as session:
+            got = int(session.numpy(f"SELECT {row_total(moment, grid, rows=rows)} AS s FROM t")["s"][0])
+        if x is None or math.isnan(x):
+            assert got == 0
+            continue
+        exact = (x * x if kind == "square" else x) / moment.quantum
+        assert abs(got * 2**exponent - min(max(exact, -limit), limit)) <= 2**exponent
+        assert abs(got) <= limit / 2**exponent
 
 
 @pytest.mark.parametrize("keys", [(), (PUBLIC,), (PRIVATE,)], ids=["all", "public", "private"])

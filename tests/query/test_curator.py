@@ -651,3 +651,11 @@ def test_a_ledger_that_is_full_after_the_charge_says_that_it_stays_paid(tmp_path
         assert curator.remaining == pytest.approx(BUDGET.epsilon - 0.5)
         assert [entry.state for entry in curator.ledger.entries(kind="reserve")] == ["reserved"]
         curator.ledger.verify()
+
+
+def test_rows_without_a_value_add_nothing_to_sums_of_rows() -> None:
+    values = [5.0, None, float("nan"), 5.0] * 2000
+    with Curator.open(pa.table({"x": values}), unit="row", budget=BUDGET, ledger=":memory:") as curator:
+        (row,) = curator.sql("SELECT SUM(x) AS s, AVG(x) AS a FROM data", epsilon=5.0).to_arrow().to_pylist()
+        assert row["s"] == pytest.approx(20_000, rel=0.05)
+        assert row["a"] == pytest.approx(5.0, rel=0.05)

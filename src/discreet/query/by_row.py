@@ -37,7 +37,9 @@ def row_total(moment: Moment, grid: Grid, *, rows: int) -> str:
     if moment.row_steps is not None:
         return f"coalesce(sum({moment.value(grid.exponent)}), 0)"
     bound = math.floor(grid.bound / rows)  # it was chosen: cut rows to it
-    value = f"least(greatest({moment.value()}, {-bound}), {bound})"
+    # least() and greatest() skip NULL, so that a row without a value would count as -bound
+    row = moment.value()
+    value = f"CASE WHEN {row} < {-bound} THEN {-bound} WHEN {row} > {bound} THEN {bound} ELSE {row} END"
     if grid.exponent > 0:
         value = f"CAST(trunc(CAST({value} AS DOUBLE) / {1 << grid.exponent}) AS BIGINT)"
     return f"coalesce(sum({value}), 0)"
