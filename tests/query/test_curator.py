@@ -659,3 +659,9 @@ def test_rows_without_a_value_add_nothing_to_sums_of_rows() -> None:
         (row,) = curator.sql("SELECT SUM(x) AS s, AVG(x) AS a FROM data", epsilon=5.0).to_arrow().to_pylist()
         assert row["s"] == pytest.approx(20_000, rel=0.05)
         assert row["a"] == pytest.approx(5.0, rel=0.05)
+
+
+def test_the_report_says_where_large_numbers_without_bounds_are_cut() -> None:
+    with opened() as curator:
+        report = " ".join(curator.sql("SELECT SUM(spend * 1e6) AS s FROM visits", epsilon=1.0).report)
+        assert "values beyond ±2^31, or of a unit in a group together, count as that: state larger bounds" in report

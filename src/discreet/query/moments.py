@@ -9,8 +9,8 @@ then on it is an integer, and sums of integers do not depend on the order of row
 | a value below or above the bounds, ±infinity | the bound |
 | no declared bounds | values beyond 2^31 in absolute value count as that; finer than 2^-16 is rounded |
 
-Each number of a unit in a group is cut at ±2^47 quanta: its square has 94 bits, and the squares of 2^32 groups fit into
-128, so that no sum can overflow.
+Each number of a unit in a group is cut at ±2^47 quanta, which is 2^31 where no bounds are declared and values are not
+whole: its square has 94 bits, and the squares of 2^32 groups fit into 128, so that no sum can overflow.
 """
 
 from __future__ import annotations

@@ -43,7 +43,8 @@ def _of_plan(plan: Private) -> list[str]:
     if plan.options.max_rows is not None and not plan.block.row_level:
         lines.append(f"In each group a unit counts with at most {plan.options.max_rows} rows' worth.")
     if any(plan.known_bound(moment) is None for moment in plan.moments):
-        what = "in l2 norm" if plan.gaussian and not plan.single else "in all" if not plan.single else "in size"
+        norm = "in l2 norm" if plan.gaussian else "in all its groups together"
+        what = "in size" if plan.single else norm
         lines.append(
             f"What a unit contributes is shrunk to a bound {what}, chosen privately so that few units exceed it."
         )
@@ -73,6 +74,7 @@ def _shown(bound: float, kind: str) -> str:
 def _clamped(plan: Private, moment: Moment) -> str:
     names = ", ".join(a.label for a in plan.block.aggregates if a.argument == moment.argument and a not in plan.ranks)
     if moment.bounds is None:
-        return f"{names}: NULL and NaN are left out; values beyond ±2^31 count as that."
+        group = "" if plan.block.row_level or moment.integer else ", or of a unit in a group together,"
+        return f"{names}: NULL and NaN are left out; values beyond ±2^31{group} count as that: state larger bounds."
     low, high = moment.bounds
     return f"{names}: values below {low:g} count as {low:g}, above {high:g} as {high:g}; NULL and NaN are left out."
