@@ -130,6 +130,29 @@ def test_a_row_changes_no_more_where_every_row_is_a_unit(path: str, monkeypatch:
             assert np.linalg.norm(a - b, ord=2 if plan.gaussian else 1) <= limit
 
 
+@pytest.mark.parametrize("epsilon", [1e-4, 1e-7, 1e-10])
+@pytest.mark.parametrize("rows", [None, 1], ids=["unit", "row"])
+@pytest.mark.parametrize("path", ["gaussian", "laplace"])
+def test_a_price_near_nothing_makes_the_steps_of_no_count_too_coarse_for_its_numbers(
+    path: str, rows: int | None, epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums were once taken in single numbers, and their noise in steps of many."""
+    without_noise(monkeypatch, bound=40)  # 2^10 values of a unit
+    monkeypatch.setattr("discreet.query.measuring._Run.secret", 12345)
+    many = pa.table({"u": pa.array(np.zeros(500, dtype=int)), "n": pa.array(np.arange(500))})
+    nobody = many.slice(0, 0)
+    target = Target(epsilon=epsilon) if path == "laplace" else Target(rho=epsilon**2 / 2)
+    for aggregate in (AGGREGATES[6], AGGREGATES[0]):
+        plan = private_plan(block(aggregate, row_level=rows is not None, rows_per_unit=rows), target, Options())
+        with session_of(many if rows is None else many.slice(0, 1)) as session:
+            found, (limit,) = steps(session, plan)
+        with session_of(nobody) as session:
+            none, _ = steps(session, plan)
+        change = np.abs(found[0] - none[0]).sum()
+        assert change <= limit
+        assert change > 0 or aggregate is AGGREGATES[0]  # of a unit's rows less than a step is none
+
+
 @settings(max_examples=8)
 @given(seed=st.integers(0, 2**20), threads=st.integers(1, 4))
 def test_order_of_rows_threads_and_pieces_change_nothing_before_the_noise(seed: int, threads: int) -> None:

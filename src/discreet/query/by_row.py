@@ -25,6 +25,8 @@ __all__ = ["by_key", "by_public_group", "row_grid", "row_total"]
 def row_grid(moment: Moment, noise: float, *, rows: int) -> Grid:
     """The lattice of a sum of rows whose bound is public: whole steps, of which a unit with `rows` rows has so many."""
     assert moment.row_steps is not None
+    if moment.counts:
+        return Grid(float(rows), 0)
     grid = Grid.of(float(max(1, rows * moment.row_steps)), noise, whole=True)
     steps = max(1, rows * moment.steps_of_row(grid.exponent))
     return replace(grid, bound=math.ldexp(steps, grid.exponent))

@@ -36,6 +36,9 @@ _SHARE_OF_UNITS = 0.9
 _MOST_ROWS = 2.0**24
 """No unit counts with more rows in quantiles; within what noise can be drawn for."""
 
+_WIDEST = 2.0**39
+"""Noise is drawn up to 10^12: where so little is paid, a unit keeps fewer distinct values."""
+
 _TALLIED = 1 << 22
 """Up to so many cells rows are counted here, which is quicker than in the engine; beyond, few of the cells are used."""
 
@@ -425,7 +428,7 @@ class _Run:
         full = np.zeros(self.size, dtype=np.int64)
         full[found["g"].astype(np.int64)] = found["n"]
         measure = len(plan.moments) + len(plan.ranks) + i
-        noisy = self._with_noise(full, Grid.of(bound, noise, whole=True), measure, quantum=1.0)
+        noisy = self._with_noise(full, Grid(bound, 0), measure, quantum=1.0)  # a count is never in coarser steps
         return noisy if plan.block.row_level else self._cut(noisy, sign=1)
 
     def _distinct_of_rows(self, argument: str) -> str:
@@ -446,7 +449,7 @@ class _Run:
         found = session.numpy(
             f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM q__pairs GROUP BY u) GROUP BY b"
         )
-        bound = float(math.ceil(self._choose(found["b"], found["n"], noise, 1.0)))
+        bound = float(min(math.ceil(self._choose(found["b"], found["n"], noise, 1.0)), max(1, int(_WIDEST / noise))))
         self.bounds["distinct values of a unit"] = bound
         return (
             bound,
