@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 
+from discreet import Budget, Filter, Odometer
 from discreet.errors import InvalidArgument
 from discreet.learning import (
     PCA,
@@ -17,6 +18,7 @@ from discreet.learning import (
     LinearSVC,
     LogisticRegression,
     PoissonRegressor,
+    PrivatePipeline,
     PrivateSearchCV,
     Ridge,
     StandardScaler,
@@ -98,6 +100,28 @@ def test_an_epsilon_that_protects_nobody_is_refused_as_it_was_passed(estimator):
             ROWS, LABELS, charge=lambda cost, *, reason: spent.append(cost)
         )
     assert not spent
+
+
+@pytest.mark.parametrize("estimator", [*MODELS, SEARCH], ids=lambda model: type(model).__name__)
+def test_a_seed_is_refused_outside_tests_before_a_row_is_read(estimator, monkeypatch):
+    seeded = clone(estimator).set_params(random_state=7)
+    monkeypatch.delenv("PYTEST_VERSION")
+    for one in (seeded, PrivatePipeline([("model", seeded)])):
+        with pytest.raises(InvalidArgument, match="noise that can be repeated protects nobody"):
+            one.fit("no table at all", None)
+        with pytest.raises(InvalidArgument, match="noise that can be repeated protects nobody"):
+            _ = one.price
+
+
+@pytest.mark.parametrize("estimator", [*MODELS, SEARCH], ids=lambda model: type(model).__name__)
+def test_a_filter_pays_for_every_release(estimator):
+    wallet = Filter(Budget(epsilon=10.0, delta=1e-4))
+    fitted = clone(estimator).fit(ROWS, LABELS, charge=wallet.charge)
+    assert wallet.spent == fitted.cost_
+    spent = Odometer(delta=1e-6)
+    with pytest.raises(InvalidArgument, match="a function such as"):
+        clone(estimator).fit(ROWS, LABELS, charge=spent)
+    assert clone(estimator).fit(ROWS, LABELS, charge=spent.charge).cost_ == spent.spent
 
 
 NAMES = np.array(["no", "yes"])[LABELS]

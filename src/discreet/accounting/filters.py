@@ -68,8 +68,12 @@ class Filter:
         with self._register.lock:
             return self._balance().after(amounts).holds
 
-    def charge(self, cost: Cost) -> None:
-        """Spends a cost, or raises `BudgetExceeded` and leaves everything as it was."""
+    def charge(self, cost: Cost, *, reason: str = "") -> None:
+        """Spends a cost, or raises `BudgetExceeded` and leaves everything as it was.
+
+        A `reason` is not kept: with it, a filter can pay wherever a curator can, as in `fit(X, y, charge=...)`.
+        """
+        del reason
         amounts = self._register.amounts(cost)  # the slow part, outside the lock
         with self._register.lock:
             balance = self._balance()

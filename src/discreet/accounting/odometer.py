@@ -94,8 +94,9 @@ class Odometer:
         with self._register.lock:
             return self._register.spent()
 
-    def charge(self, cost: Cost) -> None:
-        """Adds a cost; refused only if its adjacency differs."""
+    def charge(self, cost: Cost, *, reason: str = "") -> None:
+        """Adds a cost; refused only if its adjacency differs. A `reason` is not kept, as that of a `Filter` is not."""
+        del reason
         amounts = self._register.amounts(cost)
         with self._register.lock:
             self._register.add(cost, amounts)

@@ -1,6 +1,6 @@
 """Intervals of 95 %, counted: how often they hold the true value, on tables of several kinds.
 
-    python benchmarks/coverage.py [--answers 200] [--people 2000] [--epsilon 1.0] [--only lognormal]
+    python benchmarks/interval_coverage.py [--answers 200] [--people 2000] [--epsilon 1.0] [--only lognormal]
 
 Every question is asked many times of one small table, each time with fresh noise and freshly chosen bounds; an interval
 counts for every group that is answered. Prints one line for each question and a column for each kind of table: the part
