@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import Cost, InvalidArgument
+from discreet import Budget, Cost, InvalidArgument
 from discreet.divergence import hockey_stick_gaussian
 from discreet.learning import (
     Facts,
@@ -24,7 +24,7 @@ from discreet.learning import (
 )
 from discreet.learning.convex import ObjectivePerturbation
 from discreet.learning.convex.minimum import Objective, minimised
-from discreet.learning.convex.objective import profile
+from discreet.learning.convex.tilted import Shape, gaussian_privacy, profile
 from learning.membership import proved_delta
 
 GOAL = Goal(epsilon=1.0, delta=1e-6)
@@ -171,11 +171,38 @@ def test_the_plan_meets_the_goal_and_spends_it(epsilon, log_delta, adjacency, lo
     plan = ObjectivePerturbation().plan(facts, goal)
     assert goal.met_by(plan.cost)
     assert plan.cost.epsilon(goal.delta) > 0.98 * epsilon
-    inner, delta = plan.box
-    spent = profile(inner, ratio=plan.ratio, corners=loss.corners, offset=plan.offset, changes=facts.changes)
-    assert 0.999 * delta < spent <= delta
+    shape = Shape.of(loss)
+    if shape.is_line:
+        spent = facts.changes * gaussian_privacy(plan.ratio, offset=plan.offset, shape=shape)
+        assert 0.999 * goal.gaussian < math.hypot(spent, plan.rest.gaussian) <= goal.gaussian * (1 + 1e-9)
+        assert plan.ratio > 0.93 * goal.gaussian / facts.changes
+    else:
+        inner, delta = 0.99 * epsilon, 0.99 * goal.delta
+        spent = profile(inner, ratio=plan.ratio, corners=loss.corners, offset=plan.offset, changes=facts.changes)
+        assert 0.999 * delta < spent <= delta * (1 + 1e-9)
     assert plan.offset >= loss.log_determinant(facts.row_norm**2 / plan.ridge)
     assert plan.scale >= facts.lipschitz / plan.ratio
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+def test_goals_in_mu_and_in_rho_are_met_and_spent(adjacency, loss):
+    facts = Facts(loss=loss, features=3, row_norm=2.0, adjacency=adjacency)
+    for goal in (
+        Goal(mu=0.4, adjacency=adjacency),
+        Goal.of(budget=Budget(rho=0.08, adjacency=adjacency), adjacency=adjacency),
+    ):
+        plan = ObjectivePerturbation().plan(facts, goal)
+        assert 0.399 < plan.cost.gdp() <= 0.4 * (1 + 1e-9)
+        assert plan.cost.zcdp() <= 0.08 * (1 + 1e-9)
+        assert np.isfinite(plan.run(Problem.of(facts, np.eye(3), np.array([0, 1, 1]))).weights).all()
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Huber(limit=1.0), Softmax(outputs=10)], ids=lambda loss: loss.name)
+def test_many_fits_cost_far_less_than_many_boxes(loss):
+    facts = Facts(loss=loss, features=3, row_norm=1.0)
+    cost = ObjectivePerturbation().plan(facts, GOAL).cost
+    assert (16 * cost).epsilon(1e-5) < (9.0 if loss.outputs > 1 else 5.5)  # sixteen boxes of epsilon 1 cost 16
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
@@ -186,7 +213,7 @@ def test_a_pure_plan_is_pure_and_its_noise_is_for_the_l1_norm(adjacency):
     assert plan.cost.epsilon(0.0) == pytest.approx(1.0, rel=1e-9)
     assert goal.met_by(plan.cost)
     # c + changes * (l1 norm of a gradient) / scale, with sqrt(9) * 2 for the norm
-    assert plan.offset + facts.changes * 6.0 / plan.scale <= plan.box[0]
+    assert plan.offset + facts.changes * 6.0 / plan.scale <= 0.99
     assert plan.offset + facts.changes * 6.0 / plan.scale == pytest.approx(0.99, rel=1e-9)
 
 
@@ -261,7 +288,6 @@ def test_an_attacker_finds_no_more_than_the_cost_and_would_find_noise_that_is_th
 @pytest.mark.parametrize(
     ("goal", "loss", "solver", "words"),
     [
-        (Goal(mu=0.5), Logistic(), ObjectivePerturbation(), "epsilon and delta"),
         (GOAL, Squared(1.0), ObjectivePerturbation(), "bounded slope"),
         (GOAL, Logistic(), ObjectivePerturbation(gamma=1e-12), "proved small"),
         (Goal(epsilon=1.0, delta=1e-6, adjacency="replace-one"), Logistic(), ObjectivePerturbation(), "adjacency"),

@@ -3,15 +3,11 @@ r"""Objective perturbation: the minimiser of the objective with a random linear 
     w = argmin  sum_i l(x_i . w, y_i) + (ridge / 2) ||w||^2 + <b, w>,       b ~ N(0, sigma^2 I), or Laplace noise.
 
 For every b there is one w and for every w one b, so that w has a density, and adding one record changes it by a shift
-of b by the record's gradient and by a determinant [Chaudhuri et al. 2011; Kifer et al. 2012]. Let all slopes of a
-target lie in the hull of 0 and k points of norm at most L / R (`Loss.corners`), let m = L / sigma, H_m the profile of
-m-Gaussian privacy, and c = ln det(I + (R^2 / ridge) C) at most (`Loss.log_determinant`). Then for epsilon >= c
-
-    delta(epsilon) <= k H_m(epsilon - c)                                         add-remove,
-    delta(epsilon) <= min over e of k H_m(e) + e^{c+e} k H_m(epsilon - c - e)    replace-one,
-
-and with Laplace noise epsilon = c + (l1 norm of the change of the gradient) / scale. [Redberg et al. 2023] is the case
-k = 2; for logistic regression and hinges k = 1. Proofs: docs/proofs/objective.md.
+of b by the record's gradient and by a determinant [Chaudhuri et al. 2011; Kifer et al. 2012]. For losses of one margin
+that is mu-Gaussian privacy with mu little above L / sigma, as long as the ridge is not much smaller than the curvature
+of one record divided by mu; `tilted.py` states it for all losses. With Laplace noise epsilon = c + (l1 norm of the
+change of the gradient) / scale, c = ln det(I + (R^2 / ridge) C) at most (`Loss.log_determinant`). Proofs:
+docs/proofs/objective.md.
 
 The computer finds w to a proved ||gradient|| <= gamma, the rounding of b to its lattice included, which puts it within
 gamma / ridge of the minimiser; noise for the sensitivity 2 gamma / ridge covers that [Iyengar et al. 2019], and puts
@@ -29,12 +25,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.optimize import brentq
 
-from discreet.accounting.cost import Cost
-from discreet.accounting.gaussian_dp import delta_bounds
 from discreet.arguments import count, positive, unit_fraction
 from discreet.errors import InvalidArgument
 from discreet.learning.convex.minimum import Objective, fair_gamma, minimised
 from discreet.learning.convex.solver import Fitted, Plan, Solver
+from discreet.learning.convex.tilted import Shape, largest_ratio, profile_cost, ratio_for
 from discreet.learning.goal import Goal
 from discreet.learning.report import Release
 from discreet.mechanisms.gaussian import Gaussian
@@ -45,15 +40,18 @@ from discreet.noise import rounded_gaussian, rounded_laplace
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discreet.accounting.cost import Cost
     from discreet.learning.problem import Facts, Problem
     from discreet.noise import Generator
 
     Reals = NDArray[np.float64]
 
-__all__ = ["ObjectivePerturbation", "profile"]
+__all__ = ["ObjectivePerturbation"]
 
-_PART = 0.01
-"""The share of epsilon and delta for the noise that covers the distance to the minimum."""
+_PART = 0.002
+"""The share of mu^2 for the noise that covers the distance to the minimum."""
+_BOX_PART = 0.01
+"""The share of epsilon and delta for it, where there is no mu."""
 _FINE_GAUSSIAN, _FINE_LAPLACE = 28, 38
 """Steps of b, in powers of two, to its scale: as fine as the exact samplers go."""
 _MOST = 500.0
@@ -61,58 +59,28 @@ _MOST = 500.0
 _UP = 1 + 1e-12
 
 
-def profile(epsilon: float, *, ratio: float, corners: int, offset: float, changes: int = 1) -> float:
-    """delta(epsilon) above, certified; `ratio` is m, `offset` c, `changes` 1 for add-remove and 2 for replace-one.
-
-    >>> profile(1.0, ratio=0.25, corners=1, offset=0.1) < 1e-4
-    True
-    """
-    left = epsilon - offset
-    if left < 0:
-        return 1.0
-    if changes == 1:
-        return min(1.0, corners * delta_bounds(ratio, left)[1])
-
-    def whole(first: float) -> float:
-        near, far = delta_bounds(ratio, first)[1], delta_bounds(ratio, left - first)[1]
-        return corners * (near + math.exp(offset + first) * far) * _UP
-
-    # any split is valid; near the middle is best, moved towards the first by what the factor e^first costs
-    return min(1.0, *(whole(left * share) for share in np.linspace(0.4, 0.6, 21).tolist()))
-
-
-def _ratio_for(epsilon: float, delta: float, *, corners: int, offset: float, changes: int) -> float:
-    """The largest m, to a relative 1e-9, whose profile meets (epsilon, delta)."""
-
-    def excess(log_ratio: float) -> float:
-        value = profile(epsilon, ratio=math.exp(log_ratio), corners=corners, offset=offset, changes=changes)
-        return math.log(max(value, 1e-300) / delta)
-
-    found = math.exp(float(brentq(excess, math.log(1e-6), math.log(1e3), xtol=1e-10)))
-    while profile(epsilon, ratio=found, corners=corners, offset=offset, changes=changes) > delta:
-        found *= 1 - 1e-10
-    return found
-
-
 @dataclass(frozen=True)
 class ObjectivePerturbation(Solver):
-    """The minimiser of a randomly tilted objective; `share` of epsilon is what the determinant may cost.
+    """The minimiser of a randomly tilted objective; `share` says how large the ridge must be.
 
-    The share decides the least ridge: c = share * epsilon at a ridge of about smoothness / (share * epsilon). A larger
-    `alpha` of the facts costs less. By default it is 0.1, and 0.03 for pure epsilon, where noise is larger. Needs no
-    number of records.
+    With the curvature h R^2 of one record, the ridge is at least h R^2 / (share mu): the more, the less the determinant
+    costs. For pure epsilon `share` is the part of epsilon that it costs. By default it is 0.45 where slopes keep their
+    sign, 0.25 where they do not, and 0.03 for pure epsilon, where noise is larger. A larger `alpha` of the facts costs
+    less. Needs no number of records.
 
     >>> from discreet.learning import Facts, Goal, Logistic
     >>> facts = Facts(loss=Logistic(), features=3, row_norm=1.0)
     >>> plan = ObjectivePerturbation().plan(facts, Goal(epsilon=1.0, delta=1e-6))
     >>> round(plan.ridge, 3), round(plan.noise["linear term"], 2)
-    (2.402, 4.7)
+    (2.349, 4.35)
     """
 
     share: float | None = None
     gamma: float | None = None
     name: ClassVar[str] = "objective perturbation"
-    theorem: ClassVar[str] = "objective perturbation [Redberg et al. 2023; Iyengar et al. 2019]"
+    theorem: ClassVar[str] = (
+        "objective perturbation (docs/proofs/objective.md) [Redberg et al. 2023; Iyengar et al. 2019]"
+    )
 
     def __post_init__(self) -> None:
         if self.share is not None:
@@ -121,34 +89,48 @@ class ObjectivePerturbation(Solver):
             positive("gamma", self.gamma)
 
     def plan(self, facts: Facts, goal: Goal) -> ObjectivePlan:
-        """Ridge and noise for the goal, from public facts; refuses goals in mu, which no profile of this kind meets."""
-        if goal.epsilon is None:
-            raise InvalidArgument(
-                "goal", goal, "objective perturbation meets a goal in epsilon and delta; use another solver for mu"
-            )
+        """Ridge and noise for the goal, from public facts."""
         if facts.adjacency != goal.adjacency:
             raise InvalidArgument("goal", goal, f"its adjacency is not that of the facts, {facts.adjacency!r}")
-        corners = facts.loss.corners
+        shape = Shape.of(facts.loss)
         least = fair_gamma(facts)
         if self.gamma is not None and self.gamma < least:
             raise InvalidArgument("gamma", self.gamma, f"a gradient can be proved small down to {least:.3g}; pass more")
-        epsilon, delta = min(goal.epsilon, _MOST) * (1 - _PART), goal.delta * (1 - _PART)
-        share = self.share if self.share is not None else (0.03 if goal.is_pure else 0.1)
-        ridge = max(facts.alpha, _ridge_for(facts, min(share * epsilon, 1.0)))  # less ridge would gain nothing
-        offset = facts.loss.log_determinant(facts.row_norm**2 / ridge * _UP) * _UP
+        if goal.epsilon is not None and goal.epsilon > _MOST:
+            goal = Goal(epsilon=_MOST, delta=goal.delta, adjacency=goal.adjacency)
+        accuracy = self.gamma or least
         if goal.is_pure:
-            ratio = (epsilon - offset) / facts.changes
-        else:
-            ratio = _ratio_for(epsilon, delta, corners=corners, offset=offset, changes=facts.changes)
-        return ObjectivePlan(
-            facts=facts,
-            ridge=ridge,
-            offset=offset,
-            ratio=ratio,
-            box=(epsilon, delta),
-            rest=Goal(epsilon=min(goal.epsilon, _MOST) * _PART, delta=goal.delta * _PART, adjacency=goal.adjacency),
-            accuracy=self.gamma or least,
-        )
+            return self._pure(facts, goal, accuracy)
+        if shape.is_line or goal.epsilon is None:
+            return self._gaussian(facts, goal, shape, accuracy)
+        return self._by_profile(facts, goal, shape, accuracy)
+
+    def _pure(self, facts: Facts, goal: Goal, accuracy: float) -> ObjectivePlan:
+        rest, main = goal.carve(_BOX_PART)
+        assert main.epsilon is not None
+        ridge = _ridge_for(facts, (self.share or 0.03) * main.epsilon)
+        offset = _offset_at(facts, ridge)
+        ratio = (main.epsilon - offset) / facts.changes
+        return ObjectivePlan(facts, ridge, offset, ratio, main.cost, rest, accuracy)
+
+    def _gaussian(self, facts: Facts, goal: Goal, shape: Shape, accuracy: float) -> ObjectivePlan:
+        rest, main = (Goal(mu=part.gaussian, adjacency=goal.adjacency) for part in goal.divided(_PART, 1 - _PART))
+        one = main.gaussian / facts.changes
+        ridge = _ridge_for(facts, math.log1p((self.share or (0.45 if shape.corners == 1 else 0.25)) * one))
+        offset = _offset_at(facts, ridge)
+        ratio = largest_ratio(one, offset=offset, shape=shape)
+        return ObjectivePlan(facts, ridge, offset, ratio, main.cost, rest, accuracy)
+
+    def _by_profile(self, facts: Facts, goal: Goal, shape: Shape, accuracy: float) -> ObjectivePlan:
+        """Slopes in several directions: the profile of (epsilon, delta) is much better than its Gaussian privacy."""
+        rest, main = goal.carve(_BOX_PART)
+        assert main.epsilon is not None
+        ridge = _ridge_for(facts, min(math.log1p((self.share or 0.45) * main.gaussian), 0.9 * main.epsilon))
+        offset = _offset_at(facts, ridge)
+        box, corners = (main.epsilon, main.delta), shape.corners
+        ratio = ratio_for(*box, corners=corners, offset=offset, changes=facts.changes)
+        cost = profile_cost(*box, ratio=ratio, corners=corners, offset=offset, adjacency=facts.adjacency)
+        return ObjectivePlan(facts, ridge, offset, ratio, cost, rest, accuracy)
 
     def utility_bound(
         self,
@@ -173,29 +155,39 @@ class ObjectivePerturbation(Solver):
         n, d = count("n", n, least=1), count("d", d, least=1)
         if smoothness is None:
             raise InvalidArgument("smoothness", None, "this solver is for smooth losses: pass their constant")
-        goal = Goal(epsilon=epsilon, delta=delta)
-        inner, offset = epsilon * (1 - _PART), min((self.share or 0.1) * epsilon * (1 - _PART), 1.0)
-        ratio = _ratio_for(inner, delta * (1 - _PART), corners=2, offset=offset, changes=2)
+        rest, main = Goal(epsilon=epsilon, delta=delta).divided(_PART, 1 - _PART)
+        one = main.gaussian / 2
+        offset = min(math.log1p((self.share or 0.25) * one), _MOST_OFFSET)
+        ratio = largest_ratio(one, offset=offset, shape=Shape(corners=2, is_line=True))
         ridge, sigma = smoothness / math.expm1(offset), lipschitz / ratio
         gamma = (self.gamma or lipschitz * 2.0**-20) + sigma * math.sqrt(d) * 2.0**-_FINE_GAUSSIAN
-        rest = 2 * gamma / ridge / goal.share(_PART).gaussian * 1.001
-        return (ridge * radius**2 / 2 + d * sigma**2 / ridge) / n + lipschitz * rest * math.sqrt(d)
+        size = 2 * gamma / ridge / rest.gaussian * 1.001
+        return (ridge * radius**2 / 2 + d * sigma**2 / ridge) / n + lipschitz * size * math.sqrt(d)
+
+
+_MOST_OFFSET = 1.0
+"""The determinant may cost this much at most: a smaller ridge would gain nothing."""
+
+
+def _offset_at(facts: Facts, ridge: float) -> float:
+    """What the determinant costs at this ridge."""
+    return facts.loss.log_determinant(facts.row_norm**2 / ridge * _UP) * _UP
 
 
 def _ridge_for(facts: Facts, offset: float) -> float:
-    """The ridge at which the determinant costs `offset`."""
-    square = facts.row_norm**2
+    """The ridge at which the determinant costs `offset`, or that of the facts if it is larger."""
+    square, offset = facts.row_norm**2, min(offset, _MOST_OFFSET)
 
     def excess(log_ridge: float) -> float:
         return facts.loss.log_determinant(square / math.exp(log_ridge)) - offset
 
     size = math.log(square * facts.loss.smoothness * facts.loss.outputs / offset)
-    return math.exp(float(brentq(excess, size - 60, size + 60, xtol=1e-12)))
+    return max(facts.alpha, math.exp(float(brentq(excess, size - 60, size + 60, xtol=1e-12))))
 
 
 @dataclass(frozen=True)
 class ObjectivePlan(Plan):
-    """A ridge, a linear term of known scale, and the accuracy to which the minimum is found.
+    """A ridge, a linear term of known scale, its cost, and the accuracy to which the minimum is found.
 
     `ratio` is the gradient of one record divided by the scale of b: in l2 for Gaussian noise, in l1 for Laplace noise.
     """
@@ -204,7 +196,7 @@ class ObjectivePlan(Plan):
     ridge: float
     offset: float
     ratio: float
-    box: tuple[float, float]
+    tilted: Cost
     rest: Goal
     accuracy: float
 
@@ -240,12 +232,11 @@ class ObjectivePlan(Plan):
 
     @property
     def releases(self) -> tuple[Release, ...]:
-        epsilon, delta = self.box
         return (
             Release(
                 f"the minimiser of the objective with a random linear term of scale {self.scale:.4g}",
-                Cost.approximate(epsilon, delta, adjacency=self.facts.adjacency),
-                f"{ObjectivePerturbation.theorem}; the determinant costs {self.offset:.4g} of it",
+                self.tilted,
+                f"{ObjectivePerturbation.theorem}; a determinant of at most e^{self.offset:.4g} included",
             ),
             Release(
                 f"its distance, at most {self.gamma / self.ridge:.3g}, from what was computed",
