@@ -13,7 +13,7 @@ from discreet.learning.choosing import SOLVERS, chosen_solver, needs_records
 from discreet.learning.convex.hidden import HiddenPlan
 from discreet.learning.convex.solver import Solver
 from discreet.learning.estimator import PrivateEstimator
-from discreet.learning.inputs import read_table
+from discreet.learning.inputs import read_table, read_training
 from discreet.learning.problem import Facts, Problem
 from discreet.learning.purchases import buy_bounds, buy_records, buy_row_norm, worth_buying
 from discreet.learning.scaling import Scaling, checked_bounds
@@ -99,6 +99,13 @@ class PrivateLinearModel(PrivateEstimator):
             one_of("solver", self.solver, SOLVERS)
         return goal
 
+    def _read_training(self, X: Any, y: Any, **options: Any) -> tuple[Reals, NDArray[Any]]:
+        """X and y, of as many columns as there are bounds."""
+        table, targets = read_training(self, X, y, **options)
+        if self.bounds is not None and not isinstance(self.bounds, str):
+            checked_bounds(self.bounds, table.shape[1])
+        return table, targets
+
     def _prepared(self, goal: Goal, table: Reals, account: Account, *, total: int | None = None) -> Prepared:
         """Scale the rows by public or bought bounds; everything that is bought is paid for first.
 
@@ -110,11 +117,13 @@ class PrivateLinearModel(PrivateEstimator):
             records = len(table) if total is None else total
             public.append("the number of records, which stays the same when one is replaced")
         elif isinstance(self.n_records, str) and (
-            needs_records(self.solver, features + bool(self.fit_intercept), goal) or self._may_buy_norm(features)
+            self._uses_records
+            or needs_records(self.solver, features + bool(self.fit_intercept), goal)
+            or self._may_buy_norm(features)
         ):
             records = buy_records(goal.share(_RECORDS), table, account)
         elif self.n_records is not None and not isinstance(self.n_records, str):
-            records = count("n_records", self.n_records, least=1)
+            records = self._stated_records()
             public.append("the number of records, as stated")
         if self.bounds is None:
             norm = positive("row_norm", self.row_norm)
@@ -144,6 +153,14 @@ class PrivateLinearModel(PrivateEstimator):
         """Rows to predict for, of the columns of the fit, clamped to bounds that were bought."""
         table = read_table(self, X)
         return np.clip(table, *self.bounds_.T) if isinstance(self.bounds, str) else table
+
+    @property
+    def _uses_records(self) -> bool:
+        """Whether the estimator itself needs the number of records, whatever its solver."""
+        return False
+
+    def _stated_records(self) -> int | None:
+        return None if isinstance(self.n_records, str | None) else count("n_records", self.n_records, least=1)
 
     def _may_buy_norm(self, features: int) -> bool:
         """Beside bounds of several columns a row is rarely as long as it might be: its norm is worth buying."""

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.learning.classes import chosen_classes, encoded
 from discreet.learning.glm import PrivateLinearModel
-from discreet.learning.inputs import read_training
 from discreet.learning.losses import Logistic, Softmax, probabilities
 from discreet.learning.rows import products
 
@@ -110,7 +109,7 @@ class LogisticRegression(LinearClassifier):
         """Fit privately; `charge` (`curator.charge`, say) is asked to pay for every release before it is made."""
         goal = self._check_public()
         account = self._account(charge)
-        table, labels = read_training(self, X, y)
+        table, labels = self._read_training(X, y)
         classes = chosen_classes(self.classes, labels, goal, account, unseen=self._unseen)
         table, targets = encoded(table, labels, classes)
         prepared = self._prepared(goal, table, account, total=len(labels))

@@ -94,6 +94,11 @@ class Loss(ABC):
         return self.smoothness
 
     @property
+    def usual_radius(self) -> float:
+        """About how far noise may move the weights in one step before the fit suffers; no privacy rests on it."""
+        return 1.5
+
+    @property
     def corners(self) -> int:
         """k such that all slopes of one target lie in the hull of 0 and k points of norm at most `lipschitz`."""
         if self.outputs != 1:
@@ -302,17 +307,21 @@ class Huber(Loss):
 class Poisson(Loss):
     """e^m - y m for counts y in [0, most], continued by a straight line for margins above `ceiling`.
 
-    The slope e^min(m, ceiling) - y lies in [-most, e^ceiling], the curvature in [0, e^ceiling].
+    The slope e^min(m, ceiling) - y lies in [-most, e^ceiling], the curvature in [0, e^ceiling]. `usual` is the rate
+    that steps are made for, if one is known, else the largest; no privacy rests on it.
     """
 
     most: float
     ceiling: float
+    usual: float | None = None
     name: ClassVar[str] = "Poisson"
 
     def __post_init__(self) -> None:
         positive("most", self.most)
         if not -50 <= self.ceiling <= 50:
             raise InvalidArgument("ceiling", self.ceiling, "pass a log-rate between -50 and 50")
+        if self.usual is not None:
+            positive("usual", self.usual)
 
     @property
     def lipschitz(self) -> float:
@@ -321,6 +330,15 @@ class Poisson(Loss):
     @property
     def smoothness(self) -> float:
         return math.nextafter(math.exp(self.ceiling), math.inf)
+
+    @property
+    def usual_curvature(self) -> float:
+        return self.smoothness if self.usual is None else min(self.smoothness, self.usual)
+
+    @property
+    def usual_radius(self) -> float:
+        """Less than for others: rates grow faster than margins."""
+        return 0.75
 
     def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
         inside = np.minimum(margins, self.ceiling)

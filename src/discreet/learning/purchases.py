@@ -6,12 +6,15 @@ Each purchase takes a goal of its own and gives a value with the release that pa
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.errors import InvalidArgument
+from discreet.learning.convex.moments import noise_for
 from discreet.learning.report import Release
+from discreet.learning.rows import PARTS
 from discreet.mechanisms import DiscreteLaplace, Quantiles, RoundedGaussian, StableHistogram
 
 if TYPE_CHECKING:
@@ -23,7 +26,15 @@ if TYPE_CHECKING:
 
     Reals = NDArray[np.float64]
 
-__all__ = ["buy_bounds", "buy_classes", "buy_records", "buy_row_norm", "worth_buying"]
+__all__ = [
+    "buy_bounds",
+    "buy_classes",
+    "buy_most",
+    "buy_records",
+    "buy_row_norm",
+    "buy_total",
+    "worth_buying",
+]
 
 _FINEST = 2.0**-30
 """Values are told apart down to this size when bounds are bought, and up to 2^60."""
@@ -76,6 +87,28 @@ def buy_row_norm(goal: Goal, norms: Reals, account: Account, *, most: float) -> 
     account.pay(Release("the bound on the norm of a row", mechanism.cost, "a quantile, by the exponential mechanism"))
     logs = np.log(np.maximum(norms, most * math.exp(-_NORMS)))
     return min(most, math.exp(float(mechanism.release(logs, generator=account.generator)[0]) + _GRAIN))
+
+
+def buy_most(goal: Goal, counts: Reals, account: Account, *, most: float) -> float:
+    """2.5 times what about 90 % of the counts do not exceed, at most `most`, which is above 1.
+
+    Noise in ranks moves this level less than a higher one, and what is clamped is little of the sum of all counts.
+    """
+    mechanism = _quantiles(goal, (0.9,), 1, low=-_GRAIN, high=math.log(most))
+    account.pay(
+        Release("the bound on counts that are believed", mechanism.cost, "a quantile, by the exponential mechanism")
+    )
+    logs = np.log(np.clip(counts, 1.0, most))
+    return min(most, 2.5 * math.exp(float(mechanism.release(logs, generator=account.generator)[0])))
+
+
+def buy_total(goal: Goal, counts: Reals, account: Account, *, most: float) -> tuple[float, float]:
+    """The noisy sum of counts between 0 and `most`, and the standard deviation of its noise."""
+    mechanism = noise_for(goal, l1=Fraction(PARTS), l2=Fraction(PARTS), dimension=1)
+    account.pay(Release("the sum of the counts", mechanism.cost, f"one count is between 0 and {most:.4g}"))
+    whole = np.trunc(np.minimum(np.clip(counts, 0.0, most) / most, 1.0) * PARTS).astype(np.int64)
+    noisy = np.asarray(mechanism.release(np.array([int(whole.sum())]), generator=account.generator))
+    return float(noisy[0]) * most / PARTS, math.sqrt(mechanism.variance) * most / PARTS
 
 
 def worth_buying(goal: Goal, records: int | None) -> bool:

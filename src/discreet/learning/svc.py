@@ -9,7 +9,6 @@ import numpy as np
 from discreet.arguments import positive
 from discreet.learning.classes import chosen_classes, encoded
 from discreet.learning.hinges import MulticlassHinge, SmoothedHinge
-from discreet.learning.inputs import read_training
 from discreet.learning.logistic import LinearClassifier
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class LinearSVC(LinearClassifier):
         """Fit privately; `charge` (`curator.charge`, say) is asked to pay for every release before it is made."""
         goal, width = self._check_public(), positive("width", self.width)
         account = self._account(charge)
-        table, labels = read_training(self, X, y)
+        table, labels = self._read_training(X, y)
         classes = chosen_classes(self.classes, labels, goal, account, unseen=self._unseen)
         table, places = encoded(table, labels, classes)
         prepared = self._prepared(goal, table, account, total=len(labels))

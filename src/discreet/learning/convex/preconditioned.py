@@ -50,7 +50,7 @@ class PreconditionedDescent(Solver):
 
     `share` of mu^2 buys the second moment, `clip` is the largest slope in units of the loss's Lipschitz constant (1 for
     one output, 1/2 for several classes), and `radius` about how far the noise of one step may move the
-    weights. Needs no number of records, and delta > 0.
+    weights (by default what the loss says, 1.5, or 0.75 for Poisson). Needs no number of records, and delta > 0.
 
     >>> from discreet.learning import Facts, Goal, Logistic
     >>> facts = Facts(loss=Logistic(), features=3, row_norm=1.0)
@@ -62,14 +62,15 @@ class PreconditionedDescent(Solver):
     steps: int = 10
     share: float = 0.05
     clip: float | None = None
-    radius: float = 1.5
+    radius: float | None = None
     name: ClassVar[str] = "preconditioned descent"
     theorem: ClassVar[str] = "composition of Gaussian mechanisms [Dong et al. 2022, Cor. 3.3]"
 
     def __post_init__(self) -> None:
         count("steps", self.steps, least=1)
         unit_fraction("share", self.share)
-        positive("radius", self.radius)
+        if self.radius is not None:
+            positive("radius", self.radius)
         if self.clip is not None and positive("clip", self.clip) > 1:
             raise InvalidArgument("clip", self.clip, "slopes are at most 1 in these units: pass a number up to 1")
 
@@ -84,7 +85,7 @@ class PreconditionedDescent(Solver):
         return PreconditionedPlan(
             facts=facts,
             steps=self.steps,
-            radius=self.radius,
+            radius=facts.loss.usual_radius if self.radius is None else self.radius,
             bound=clip * facts.loss.lipschitz,
             moment=SecondMoment(facts.lattice, facts.features, matrix),
             each=gradients.divided(*[1 / self.steps] * self.steps)[0],
