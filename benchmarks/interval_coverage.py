@@ -35,6 +35,8 @@ QUESTIONS = {
     "SUM by group": "SELECT g, SUM(x) AS s FROM t GROUP BY g",
     "AVG by group": "SELECT g, AVG(x) AS m FROM t GROUP BY g",
     "ratio by group": "SELECT g, SUM(x) / COUNT(DISTINCT u) AS m FROM t GROUP BY g",
+    "median": "SELECT MEDIAN(x) AS m FROM t",
+    "0.9": "SELECT QUANTILE_CONT(x, 0.9) AS m FROM t",
     "median by group": "SELECT g, MEDIAN(x) AS m FROM t GROUP BY g",
     "0.9 by group": "SELECT g, QUANTILE_CONT(x, 0.9) AS m FROM t GROUP BY g",
     "MAX by group": "SELECT g, MAX(x) AS m FROM t GROUP BY g",

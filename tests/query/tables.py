@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.engines import DuckDBEngine, DuckDBSession
-from discreet.query import measuring, ranks
+from discreet.query import measuring, ranking, ranks
 from discreet.query.plan import Aggregate, Block, Key
 from discreet.query.private import Private
 
@@ -68,6 +68,7 @@ def without_noise(monkeypatch: pytest.MonkeyPatch, bound: int | None = None) -> 
         monkeypatch.setattr(measuring, name, none)
     monkeypatch.setattr(measuring, "staircase", lambda epsilon, sensitivity, split, size, **_: none(epsilon, size))
     monkeypatch.setattr(ranks, "rounded_gaussian", none)
+    monkeypatch.setattr(ranking, "rounded_laplace", none)
     for name in ("choose_bound", "choose_share"):
         monkeypatch.setattr(measuring, name, lambda buckets, *_, **__: int(max(buckets)) if bound is None else bound)
 

@@ -19,7 +19,8 @@ from discreet.query.by_row import by_key, by_public_group, row_grid, row_total
 from discreet.query.choices import bound_of, bucket, choose_bound, choose_share, units_above
 from discreet.query.laws import NoisySum
 from discreet.query.losses import allowance
-from discreet.query.ranks import Cells, RankAnswer, Scale, Units, measure_rank
+from discreet.query.ranking import measure_rank
+from discreet.query.ranks import Cells, RankAnswer, Scale, Units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -23,20 +23,19 @@ The interval is the set of places where S may be 0 within the noise, if S is str
 all *rows*, each counted once: what weighing them adds is in it, as if weights and values had nothing to do with each
 other, with a variance of weights of 1/20.
 
-**Laplace path.** An exponential mechanism over the cells of each group with score -|S(t)|. [Smith 2011]
+On the Laplace path quantiles are chosen by exponential mechanisms: see `ranking`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.errors import InvalidArgument
-from discreet.noise import exponential_choice, rounded_gaussian
+from discreet.noise import rounded_gaussian
 from discreet.query.laws import two_sided
 from discreet.query.moments import number
 
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from discreet.noise import Generator
     from discreet.query.plan import Aggregate
 
-__all__ = ["Cells", "RankAnswer", "Scale", "Units", "measure_rank"]
+__all__ = ["VARIED", "Cells", "RankAnswer", "Scale", "Statistic", "Units", "beyond", "bisected"]
 
 _PER_OCTAVE = 512
 _SEARCH = 0.35  # share of the price for the bisection
@@ -58,9 +57,9 @@ _FLAT = 0.5  # S that rises by less between them has no slope to speak of
 _BENT = 1.15  # variance in intervals, for S that is not straight
 _JUMP = 12.0  # S that rises by more between them has jumped
 _COARSE = 16  # the two places are no farther from the cell than this part of the grid
-_VARIED = 0.05  # variance of the rows' weights, where nine units in ten weigh fully
+VARIED = 0.05  # variance of the rows' weights, where nine units in ten weigh fully
 _FEW = 4.0  # MIN and MAX leave out about so many standard deviations of weight
-_FAR = 3.0
+_HELD = 0.95  # the confidence of an interval that was chosen and not measured
 _WIDEST = 2.0**29.5  # Gaussian noise is drawn up to 10^9
 
 
@@ -229,8 +228,9 @@ class RankAnswer:
 
     S was measured at the places `left` and `right`: `s_left` and `s_right`, in units of their noise. `blur` is the
     standard deviation of S at the true quantile that comes from weighing rows, in the same unit. `floor` and `ceiling`
-    are the places between which the quantile lies for certain, or almost. S is NaN where it was not measured: then all
-    that is known lies between floor and ceiling.
+    are the places between which the quantile lies for certain, or almost. S is NaN where it was not measured: then left
+    and right are the ends of the interval at the confidence 0.95, and if they are NaN as well, all that is known lies
+    between floor and ceiling.
     """
 
     scale: Scale
@@ -268,6 +268,9 @@ class RankAnswer:
         the places form the solutions of a quadratic inequality [Fieller 1954]. The variance is taken a seventh larger,
         because S is not quite straight.
         """
+        chosen = np.isnan(self.s_left) & ~np.isnan(self.left)
+        if chosen.all() and chosen.size:
+            return self._widened(max(1.0, (1 - _HELD) / (1 - confidence)))
         q = _BENT * two_sided(confidence, gaussian=True) ** 2
         rise = self.s_right - self.s_left
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -286,6 +289,17 @@ class RankAnswer:
             high = np.where(bounded, self.left + high * span, math.inf)
             low = np.where(np.isnan(self.left), self.floor, np.clip(low, self.floor, self.ceiling))
             high = np.where(np.isnan(self.left), self.ceiling, np.clip(high, self.floor, self.ceiling))
+        return self._values_of(low, high)
+
+    def _widened(self, times: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The chosen interval with its distances from the middle taken so many times."""
+        middle, half = (self.left + self.right) / 2, (self.right - self.left) / 2
+        low, high = middle - times * half, middle + times * half
+        return self._values_of(np.maximum(low, self.floor), np.minimum(high, self.ceiling))
+
+    def _values_of(
+        self, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         low, high = np.minimum(low, self.place), np.maximum(high, self.place)
         if self.scale.whole:  # a cell is a whole number: the one that holds the place before an upper edge
             high = np.maximum(np.ceil(high) - 1, low)
@@ -293,7 +307,7 @@ class RankAnswer:
 
 
 @dataclass(frozen=True)
-class _Statistic:
+class Statistic:
     """S as an integer: a * below - b * above + shift, increasing in t."""
 
     a: int
@@ -301,7 +315,7 @@ class _Statistic:
     shift: int
 
     @classmethod
-    def of(cls, aggregate: Aggregate, parts: int, reach: float) -> _Statistic:
+    def of(cls, aggregate: Aggregate, parts: int, reach: float) -> Statistic:
         if aggregate.function == "max":
             return cls(0, parts, round(reach * parts))
         if aggregate.function == "min":
@@ -330,31 +344,7 @@ def _each(noise: float, scale: Scale, search: float = _SEARCH) -> float:
     return noise * math.sqrt((_rounds(scale) + 1) / search) * (1 + 1e-12)
 
 
-def measure_rank(
-    cells: Cells,
-    aggregate: Aggregate,
-    *,
-    bound: float,
-    units: Units,
-    noise: float,
-    gaussian: bool,
-    generator: Generator | None,
-    weighed: bool = False,
-) -> RankAnswer:
-    """The quantile of every group; one unit moves weights by at most `bound` rows (l2 over groups, or one group alone).
-
-    `noise` is the noise multiplier of the whole measure; on the Laplace path its inverse is the epsilon. `weighed` says
-    that rows of large units weigh less than 1, which the intervals allow for.
-    """
-    size = bound * units.weight
-    if gaussian:
-        return _bisected(
-            cells, aggregate, size, units.parts, noise=noise, weighed=units.weight * weighed, generator=generator
-        )
-    return _chosen(cells, aggregate, size, units.parts, noise=noise, generator=generator)
-
-
-def _bisected(
+def bisected(
     cells: Cells,
     aggregate: Aggregate,
     bound: float,
@@ -364,9 +354,10 @@ def _bisected(
     weighed: int,
     generator: Generator | None,
 ) -> RankAnswer:
+    """The Gaussian path; `weighed` is the weight of a full row if others weigh less, else 0."""
     extreme = aggregate.function in ("min", "max")
     each = _each(noise, cells.scale, 1.0 if extreme else _SEARCH)
-    statistic = _Statistic.of(aggregate, parts, _FEW * each * bound)
+    statistic = Statistic.of(aggregate, parts, _FEW * each * bound)
     spread = each * statistic.largest * bound
 
     def asked(place: NDArray[np.int64], multiplier: float) -> NDArray[np.int64]:
@@ -390,7 +381,7 @@ def _bisected(
         nearer = (answer > _CLEAR * spread) & (middle <= clear_high)
         clear_high, s_high = np.where(nearer, middle, clear_high), np.where(nearer, answer, s_high)
     if extreme:
-        return _beyond(cells, aggregate, high.astype(np.float64) + 0.5)
+        return beyond(cells, aggregate, high.astype(np.float64) + 0.5)
     # The bisection has found the cell `high`, give or take its noise. The rest of the price goes to S at two places on
     # either side, as far as S takes to change by a few units of their noise; next to the cell if that is less than one.
     total = asked(np.full(cells.groups, cells.last), each) / max(statistic.a, 1)
@@ -413,7 +404,7 @@ def _bisected(
     s_left, s_right = asked(left, last) / unit, asked(right, last) / unit
     rise = s_right - s_left
     rows = np.maximum(total, 0.0) * weighed
-    blur = np.sqrt(_VARIED * rows * p * (1 - p)) * parts / unit
+    blur = np.sqrt(VARIED * rows * p * (1 - p)) * parts / unit
     # Many rows in one cell: S jumps over 0 within it, or between the two places. Otherwise S is smooth, and the zero is
     # where its slope leads: that between the two places, and that from afar, which is good to a sixth or so.
     near = (right - left) == 1
@@ -441,7 +432,7 @@ def _bisected(
     )
 
 
-def _beyond(cells: Cells, aggregate: Aggregate, place: NDArray[np.float64]) -> RankAnswer:
+def beyond(cells: Cells, aggregate: Aggregate, place: NDArray[np.float64]) -> RankAnswer:
     """MIN or MAX: several standard deviations of weight lie beyond the place, and the extreme is the last of them."""
     # Without declared bounds nothing is known beyond the place.
     known = cells.scale.bounds is not None
@@ -449,34 +440,3 @@ def _beyond(cells: Cells, aggregate: Aggregate, place: NDArray[np.float64]) -> R
     last = np.full(place.shape, cells.last + 1.0 if known else math.nan)
     ends = (place, last) if aggregate.function == "max" else (first, place)
     return RankAnswer.alone(cells.scale, place, *ends)
-
-
-def _chosen(
-    cells: Cells, aggregate: Aggregate, bound: float, parts: int, *, noise: float, generator: Generator | None
-) -> RankAnswer:
-    """An exponential mechanism for each group.
-
-    A unit moves the weight of group g by c_g with a sum of at most the bound, and each choice is
-    (epsilon c_g / bound)-DP for it, because the loss of an exponential mechanism grows in proportion to the change of
-    its scores. So all choices together are epsilon-DP, in however many groups the unit counts.
-    """
-    epsilon = 1 / noise / (1 + 1e-12)
-    # Far beyond all values there may be many cells, each with the score -reach: together they must not win.
-    reach = _FAR * bound * math.log(cells.last - cells.first + 2) / epsilon
-    statistic = _Statistic.of(aggregate, parts, reach)
-    sensitivity = statistic.largest * bound
-    factor = Fraction(epsilon) / (2 * math.ceil(sensitivity))
-    every = np.arange(cells.first, cells.last + 1)
-    # Rounded to whole numbers, which is as good a preference; it has nothing to do with the data.
-    preference = np.rint(np.minimum(cells.scale.distance(every) / float(factor), 2.0**60)).astype(np.int64)
-    places = []
-    for g in range(cells.groups):
-        occupied, sums = cells.of_group(g)
-        below = np.concatenate([[0], sums])[np.searchsorted(occupied, every, side="right")]
-        value = statistic.a * below - statistic.b * (cells.total[g] - below) + statistic.shift
-        chosen = int(exponential_choice(-(np.abs(value) + preference), scale=factor, generator=generator))
-        # S belongs to the upper edge of a cell; of whole numbers the cell itself is the value.
-        places.append(every[chosen] + (0.5 if cells.scale.whole else 1.0))
-    if aggregate.function in ("min", "max"):
-        return _beyond(cells, aggregate, np.array(places, dtype=float))
-    return RankAnswer.alone(cells.scale, np.array(places, dtype=float))
