@@ -665,3 +665,26 @@ def test_the_report_says_where_large_numbers_without_bounds_are_cut() -> None:
     with opened() as curator:
         report = " ".join(curator.sql("SELECT SUM(spend * 1e6) AS s FROM visits", epsilon=1.0).report)
         assert "values beyond ±2^31, or of a unit in a group together, count as that: state larger bounds" in report
+
+
+@pytest.mark.parametrize("unit", ["user_id", "row"])
+def test_nan_is_no_value_to_any_aggregate(unit: str) -> None:
+    values = [5.0, None, float("nan"), 7.0] * 1000
+    rows = pa.table({"user_id": list(range(4000)), "x": values})
+    with Curator.open(rows, unit=unit, budget=BUDGET, ledger=":memory:", rows_per_unit=None) as curator:
+        (row,) = curator.sql("SELECT COUNT(x) AS n, COUNT(DISTINCT x) AS d FROM data", epsilon=10.0).fetchall()
+        assert row[0] == pytest.approx(2000, abs=30)
+        assert row[1] == pytest.approx(2, abs=1 if unit == "row" else 30)
+
+
+def test_days_between_dates_without_bounds_are_not_clamped_to_the_whole_calendar() -> None:
+    import datetime as dt
+
+    days = [dt.date(2023, 1, 1) + dt.timedelta(days=i % 300) for i in range(6000)]
+    rows = pa.table({"user_id": list(range(6000)), "day": days})
+    with Curator.open(rows, unit="user_id", budget=BUDGET, ledger=":memory:") as curator:
+        for sql in ("DATE_DIFF('day', DATE '2023-01-01', day)", "day - DATE '2023-01-01'"):
+            (row,) = curator.sql(f"SELECT AVG({sql}) AS mean FROM data", epsilon=2.0).fetchall()
+            assert row[0] == pytest.approx(149.5, abs=15)
+        (row,) = curator.sql("SELECT AVG(year(day)) AS mean FROM data", epsilon=2.0).fetchall()
+        assert row[0] == pytest.approx(2023, abs=15)

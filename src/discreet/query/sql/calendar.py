@@ -122,7 +122,8 @@ def _extract(at: Expressions, name: str, argument: exp.Expr, node: exp.Expr) -> 
         values = None  # the days are listed, so the engine will say which parts they have
     function = "date_part('isoyear', " if name == "isoyear" else f"{name}("
     sql = f"CAST({function}{value.sql}) AS BIGINT)"
-    return derived(sql, BIGINT, (value,), bounds=(low, high), limits=PARTS[name], values=values)
+    bounds = EVERYWHERE if PARTS[name][1] >= PARTS["year"][1] and not _has_bounds(value) else (low, high)
+    return derived(sql, BIGINT, (value,), bounds=bounds, limits=PARTS[name], values=values)
 
 
 def _part_name(at: Expressions, node: exp.Expr | None) -> str:
@@ -234,11 +235,21 @@ def _difference(at: Expressions, node: exp.DateDiff) -> Value:
     unit = _unit(at, node.args.get("unit"), node)
     end, start = _moment(at, node.this), _moment(at, node.expression)
     both = (start.sql, end.sql) if start.kind == end.kind else (start.timestamp, end.timestamp)
-    bounds = EVERYWHERE
-    if unit == "day" and start.kind == end.kind == "date":
-        bounds = (end.bounds[0] - start.bounds[1], end.bounds[1] - start.bounds[0])
+    bounds = _days_between(start, end) if unit == "day" and start.kind == end.kind == "date" else EVERYWHERE
     sql = f"DATE_DIFF('{unit}', {both[0]}, {both[1]})"
     return derived(sql, BIGINT, (start, end), bounds=bounds, limits=(-(10**18), 10**18))
+
+
+def _days_between(start: Value, end: Value) -> tuple[float, float]:
+    """The range of end - start where both have bounds; the whole calendar is none that a sum should be clamped to."""
+    if not (_has_bounds(start) and _has_bounds(end)):
+        return EVERYWHERE
+    return end.bounds[0] - start.bounds[1], end.bounds[1] - start.bounds[0]
+
+
+def _has_bounds(date: Value) -> bool:
+    scale = 1 if date.kind == "date" else DAY_MICROSECONDS
+    return date.bounds[0] > FIRST * scale and date.bounds[1] < LAST * scale
 
 
 def _shift(sign: int) -> Callable[[Expressions, Any], Value]:
@@ -311,9 +322,8 @@ def _plus(sign: int) -> Callable[[Expressions, Any], Value]:
         other = at.value(right)
         if sign < 0 and value.kind == other.kind == "date":
             start, end = _moment(at, right), _moment(at, left)
-            bounds = (end.bounds[0] - start.bounds[1], end.bounds[1] - start.bounds[0])
             sql = f"DATE_DIFF('day', {start.sql}, {end.sql})"
-            return derived(sql, BIGINT, (start, end), bounds=bounds, limits=(-(10**7), 10**7))
+            return derived(sql, BIGINT, (start, end), bounds=_days_between(start, end), limits=(-(10**7), 10**7))
         if value.kind == "date" and other.is_literal and other.kind == "integer":
             moved = _moved(at, _moment(at, left), sign * int(other.python), "day", node)
             bounds = (moved.bounds[0] / DAY_MICROSECONDS, moved.bounds[1] / DAY_MICROSECONDS)

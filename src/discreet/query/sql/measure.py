@@ -52,7 +52,7 @@ def argument_of(rows: Rows, call: Call, relation: Relation) -> Argument:
     if call.function == "count":
         if value.constant and value.is_literal and value.python is not None:
             return Argument("count", _if(condition, ONE) if condition else None, "integer")
-        known = f"{value.sql} IS NOT NULL"
+        known = f"{_without_nan(value)} IS NOT NULL"
         return Argument("count", _if(f"{condition} AND {known}" if condition else known, ONE), "integer")
     sql, kind = number_sql(rows, value, call, relation)
     low, high = value.bounds
@@ -70,7 +70,12 @@ def _distinct(rows: Rows, node: exp.Expr, condition: str | None) -> Argument:
     if value.is_unit:
         function = "count_units" if condition is None else "count_distinct"
         return Argument(function, _if(condition, value.sql) if condition else None, "integer")
-    return Argument("count_distinct", _if(condition, value.sql), "integer")
+    return Argument("count_distinct", _if(condition, _without_nan(value)), "integer")
+
+
+def _without_nan(value: Value) -> str:
+    """NaN is no value to any aggregate: SUM(x) / COUNT(x) is AVG(x)."""
+    return f"NULLIF({value.double}, CAST('NaN' AS DOUBLE))" if value.kind == "float" else value.sql
 
 
 def number_sql(rows: Rows, value: Value, call: Call, relation: Relation) -> tuple[str, str]:
