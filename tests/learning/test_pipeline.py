@@ -188,6 +188,25 @@ def test_a_function_that_mixes_records_is_refused_before_anything_is_spent():
     assert not spent
 
 
+@pytest.mark.filterwarnings("error")
+def test_steps_that_invented_rows_do_not_suit_are_fitted_to_the_records():
+    X, y = planted()
+    positive = X + 2
+    logs = PrivatePipeline([("log", FunctionTransformer(np.log)), ("model", model(bounds=(-1, 2)))])
+    assert logs.fit(positive, y).score(positive, y) > 0.9
+    grades = np.column_stack([1 + y, 2 + 0 * y])
+    parts = OneHotEncoder(categories=[[1, 2], [2, 3]], sparse_output=False)
+    assert PrivatePipeline([("parts", parts), ("model", model(bounds=(0, 1)))]).fit(grades, y).score(grades, y) > 0.9
+    search = PrivateSearchCV(logs, {"model__alpha": [0.1, 1.0]}, epsilon=3.0).fit(positive, y)
+    assert search.score(positive, y) > 0.8
+
+
+def test_one_object_in_two_places_is_refused():
+    both = scale()
+    with pytest.raises(InvalidArgument, match="clone it"):
+        _ = PrivatePipeline([("a", both), ("b", both), ("model", model())]).price
+
+
 def test_what_no_record_makes_right_is_said_with_its_step_and_costs_nothing():
     X, y = planted(n=300)
     spent = []

@@ -5,8 +5,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, PolynomialFeatures
 from sklearn.preprocessing import StandardScaler as UnprotectedScaler
 
 from discreet import Budget, BudgetExceeded, Cost, Curator, InvalidArgument, QueryFailed, QueryRefused
@@ -310,6 +311,11 @@ LAST = ("model", model(bounds=(-2, 2)))
         (Pipeline([LEAKING]), r"model of discreet\.learning"),
         (PrivateSearchCV(Pipeline([LEAKING, LAST]), {"model__alpha": [1.0]}), r"discreet\.learning\.StandardScaler"),
         (PrivateSearchCV(Pipeline([LAST]), {"model__bounds": [(-1, 1), None]}), "model: bounds"),
+        (
+            PrivateSearchCV(Pipeline([("log", FunctionTransformer(np.log1p)), LAST]), {"model__alpha": [1.0]}),
+            "into the SELECT",
+        ),
+        (Pipeline([("names", ColumnTransformer([("a", Normalizer(), ["age"])])), LAST]), "names: ColumnTransformer"),
         (PrivateSearchCV(model(), {"alfa": [1.0]}), "did you mean 'alpha'"),
         (PrivateSearchCV(model(), {"classes": [["x", "z"]]}), "the classes are of dtype"),
         (model(classes=["x", "z"]), "the classes are of dtype"),

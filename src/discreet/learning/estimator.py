@@ -135,7 +135,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         """A pipeline of scikit-learn that this is a step of, as one with a price; its steps are the same objects."""
         from discreet.learning.pipeline import PrivatePipeline
 
-        return PrivatePipeline(pipeline.steps, memory=pipeline.memory, verbose=pipeline.verbose)
+        return PrivatePipeline.of(pipeline)
 
     def _account(self, charge: Charge | None) -> Account:
         if charge is not None and not callable(charge):

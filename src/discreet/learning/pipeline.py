@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
     and ColumnTransformer and FeatureUnion of them.
 
     Every private step states its own price; `cost_` is what they cost together, and `report_` says what for. `steps` is
-    the same list of pairs, so that `PrivatePipeline(pipeline.steps)` checks any pipeline.
+    the same list of pairs, and `PrivatePipeline.of(pipeline)` makes one of any pipeline.
 
     >>> from discreet.learning import LogisticRegression, StandardScaler
     >>> rng = np.random.default_rng(7)
@@ -60,6 +61,11 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
     cost_: Cost
     report_: Report
 
+    @classmethod
+    def of(cls, pipeline: Pipeline) -> PrivatePipeline:
+        """A pipeline of scikit-learn as a private one; its steps are the same objects."""
+        return cls(**pipeline.get_params(deep=False))
+
     # ---------------------------------------------------------------- what it is made of
 
     def _flat(self, *, unseen: bool = False) -> list[tuple[str, Any]]:
@@ -74,6 +80,8 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
                 raise InvalidArgument("steps", f"{name}: {type(step).__name__}", reason)
         if not any(isinstance(step, PrivateEstimator) for _, step in steps):
             raise InvalidArgument("steps", [name for name, _ in steps], "none of them is of discreet.learning")
+        if len({id(step) for _, step in steps}) < len(steps):
+            raise InvalidArgument("steps", [name for name, _ in steps], "one object stands in two places; clone it")
         kinds = {step.adjacency for step in _private(steps)}
         if len(kinds) > 1:
             raise InvalidArgument("adjacency", sorted(kinds), "all steps must have the same")
@@ -154,24 +162,29 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
     def _rehearse(
         self, rows: Any, *, unseen: bool = True, records: int = REHEARSED, labels: NDArray[Any] | None = None
     ) -> None:
-        """Fit a copy to invented rows, the last step as far as its first release; no record is read."""
-        steps = clone(self)._flat()
+        """Fit a copy to invented rows, the last step as far as its first release; no record is read.
+
+        Steps for one's own records may need values that invented rows do not have: what cannot be tried is believed.
+        """
+        steps = clone(self)._flat(unseen=unseen)
         if self.adjacency == "replace-one":
             return  # plans depend on the number of records, which invented rows do not have
         for place, (name, step) in enumerate(steps):
+            last = place + 1 == len(steps)
             try:
                 if not isinstance(step, PrivateEstimator):
                     step.fit(rows)
                     _check_rows(name, step, rows)
-                elif place + 1 < len(steps):
-                    step.fit_unseen(rows, invented_labels(step, len(rows), labels))
-                else:
+                elif last:
                     step._rehearse(np.zeros((records, rows.shape[1])), unseen=unseen, labels=labels)
-                if place + 1 < len(steps):
-                    rows = step.transform(rows)
+                else:
+                    step.fit_unseen(rows, invented_labels(step, len(rows), labels))
+                rows = rows if last else _transformed(step, rows)
             except InvalidArgument as problem:
                 raise InvalidArgument(f"{name}: {problem.argument}", problem.value, problem.advice) from None
-            except (TypeError, ValueError) as problem:  # about invented rows: it shows nothing
+            except Exception as problem:  # noqa: BLE001 - about invented rows: it shows nothing
+                if not unseen:
+                    return
                 raise InvalidArgument("steps", f"{name}: {type(step).__name__}", str(problem).strip()) from None
 
     # ---------------------------------------------------------------- what it cost
@@ -251,8 +264,10 @@ def _named(reports: list[tuple[str, Report]], section: str) -> tuple[str, ...]:
 
 def _transformed(step: Any, table: Reals) -> Reals:
     """Rows after a step, each by itself, whatever they hold: without any, and where numbers run away, too."""
-    with np.errstate(all="ignore"):
-        padded = step.transform(np.vstack([table, np.zeros((1, table.shape[1]))]))
+    rows = np.asarray(table)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        padded = step.transform(np.vstack([rows, np.zeros((1, rows.shape[1]))]))
         return np.nan_to_num(np.asarray(padded, dtype=np.float64)[:-1], nan=0.0, posinf=_FAR, neginf=-_FAR)
 
 
@@ -260,7 +275,8 @@ def total_cost(fitted: Any) -> Cost:
     """What a fitted model cost, or all private steps of a fitted pipeline together.
 
     For scikit-learn's own Pipeline, ColumnTransformer and FeatureUnion as well. A step that learned from the records
-    and is not of `discreet.learning` has no cost that could be stated, and is refused.
+    and is not of `discreet.learning` has no cost that could be stated, and is refused. It is the cost of the last fit:
+    those before it cost as much, and only a ledger or a filter that is charged adds them up.
 
     >>> from sklearn.pipeline import make_pipeline
     >>> from discreet.learning import PCA, StandardScaler

@@ -181,7 +181,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
         """The model that is tried, a pipeline as one with a price, and the settings."""
         tried = self.estimator
         if isinstance(tried, Pipeline):
-            tried = PrivatePipeline(tried.steps, memory=tried.memory)
+            tried = PrivatePipeline.of(tried)
         elif not isinstance(tried, PrivateEstimator):
             reason = why_refused(tried) or "it learns nothing"
             raise InvalidArgument(
