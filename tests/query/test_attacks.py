@@ -11,6 +11,7 @@ import pytest
 from scipy.special import bdtrc
 
 from discreet.accounting import Budget
+from discreet.errors import QueryRefused
 from discreet.query.bounding import make_codes
 from discreet.query.curator import Curator
 from discreet.query.keys import WEIGHT, kept_by_weight
@@ -44,6 +45,29 @@ def test_whether_an_answer_fails_does_not_depend_on_a_secret() -> None:
     for secret in (6.0, 7.0):
         curator = people([(1, 1.0), (5, secret)], pub=pa.table({"k": list(range(512))}))
         measured(curator, text, 0.01, 1e-8)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"regexp_extract(x || 'é', '\C$') = 'a'",
+        r"regexp_replace(x || 'é', '\C$', 'b') = 'a'",
+        r"regexp_extract(x || 'é', '\\\\\C?\C$') = 'a'",
+        "x LIKE 'a' ESCAPE 'é'",
+        "strftime(DATE '2020-01-01', '%-a') = x",
+    ],
+)
+def test_an_expression_that_always_fails_is_refused_before_any_row_can_reach_it(text: str) -> None:
+    """The engine raises once a row is there, so CASE WHEN a secret THEN such an expression would tell the secret."""
+    curator = people([(1, "a"), (5, "secret")])
+    with pytest.raises(QueryRefused):
+        curator.sql(f"SELECT COUNT(*) FROM t WHERE CASE WHEN x = 'secret' THEN {text} ELSE TRUE END", epsilon=1e-6)
+
+
+@pytest.mark.parametrize("text", [r"regexp_extract(x || '\C', '\\C$')", r"regexp_extract(x || 'é', '[^\x00-\x7f]')"])
+def test_a_pattern_that_only_looks_like_one_of_bytes_is_answered(text: str) -> None:
+    curator = people([(1, "a"), (5, "secret")])
+    measured(curator, f"SELECT COUNT(DISTINCT {text}) FROM t", 1.0, 0.0)
 
 
 def test_a_row_that_appears_often_moves_the_choice_of_a_bound_no_more_than_it_pays_for() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -337,28 +338,19 @@ def _plus(sign: int) -> Callable[[Expressions, Any], Value]:
     return apply
 
 
+FORMAT = re.compile("(?:[^%]|%[aAwdbBmyYHIpMSjUWGVu%]|%-[dmyHIMSj])*")
+
+
 def _formatted(at: Expressions, node: exp.TimeToStr) -> Value:
     value = _moment(at, node.this)
     pattern = at.constant(node.args.get("format"), str, "the format")
-    known = set("aAwdbBmyYHIpMSjUWGVu%-")
-    letters = [pattern[i + 1 : i + 2] for i in _percents(pattern)]
-    if len(pattern) > 60 or not all(letter and letter in known for letter in letters):
+    if len(pattern) > 60 or not FORMAT.fullmatch(pattern):
         raise at.source.refusal(
             "this format of a date is not supported", advice="use %Y, %m, %d, %H, %M, %S, %a, %b, %j or %%", at=node
         )
-    if not set(letters) & set("HIMSp"):
+    if not set(re.findall("%-?(.)", pattern)) & set("HIMSp"):
         value = daily(value)
     return derived(f"STRFTIME({value.sql}, {string(pattern)})", VARCHAR, (value,), weight=60 + len(pattern))
-
-
-def _percents(pattern: str) -> list[int]:
-    found, i = [], 0
-    while i < len(pattern):
-        if pattern[i] == "%":
-            found.append(i)
-            i += 1
-        i += 1
-    return found
 
 
 def _name(function: str, names: tuple[str, ...]) -> Callable[[Expressions, Any], Value]:

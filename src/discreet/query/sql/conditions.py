@@ -132,8 +132,8 @@ def _escape(at: Expressions, node: exp.Escape) -> Value:
     if type(node.this) not in LIKES or set(node.this.args) - {"this", "expression", "negate"}:
         raise at.unknown(node)
     escape = at.constant(node.expression, str, "the escape character")
-    if len(escape) != 1:
-        raise at.source.refusal("the escape must be one character", advice="write ESCAPE '!'", at=node.expression)
+    if len(escape.encode()) != 1:  # of any other one the engine complains once a row is there
+        raise at.source.refusal("the escape must be one plain character", advice="write ESCAPE '!'", at=node.expression)
     return _like(LIKES[type(node.this)])(at, node.this, escape)  # type: ignore[call-arg]
 
 

@@ -137,6 +137,11 @@ def _pattern(at: Expressions, node: exp.Expr | None) -> str:
         raise at.source.refusal(
             "this regular expression is too long", advice=f"use at most {LONGEST_PATTERN} characters", at=node
         )
+    if "\\C" in pattern.replace("\\\\", ""):
+        # It matches a part of a character, and the engine raises where that is what a function gives back.
+        raise at.source.refusal(
+            "\\C matches single bytes, which are no texts", advice="match characters, by a dot or [...]", at=node
+        )
     if not _readable(pattern):
         raise at.source.refusal(
             "this regular expression cannot be read", advice="use the syntax of RE2, as in '^a[0-9]+$'", at=node
