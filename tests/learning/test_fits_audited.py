@@ -5,7 +5,7 @@ import pytest
 
 from discreet import InvalidArgument
 from discreet.audit import check
-from discreet.learning import PCA, GaussianNB, Goal, KMeans, LinearRegression, StandardScaler
+from discreet.learning import PCA, GaussianNB, Goal, KMeans, LinearRegression, PrivatePipeline, StandardScaler
 
 FEW = np.array([[0.1], [-0.2]])
 ONE = np.array([[1.0]])
@@ -30,6 +30,18 @@ FITS = {
     "GaussianNB": (
         lambda e: GaussianNB(epsilon=e, bounds=(-1, 1), classes=[0, 1]),
         lambda model: float(model.class_count_[1] / 5 + model.theta_[1, 0]),
+    ),
+    "PrivatePipeline": (
+        lambda e: PrivatePipeline(
+            [
+                ("scale", StandardScaler(epsilon=e / 2, delta=5e-7, bounds=(-1, 1), n_records=3)),
+                ("components", PCA(epsilon=e / 2, delta=5e-7, bounds=(-3, 3))),
+            ]
+        ),
+        # where the record is after both steps, and how much it weighs in each
+        lambda model: float(
+            model["scale"].mean_[0] + model["scale"].var_[0] + model["components"].explained_variance_[0] / 9
+        ),
     ),
 }
 

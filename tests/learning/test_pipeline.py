@@ -165,6 +165,23 @@ def test_what_such_a_step_learned_is_the_same_from_other_records(kind):
     assert np.array_equal(one.transform(X), other.transform(X))
 
 
+WIDE = np.random.default_rng(5).normal(0, 1, (257, 37))
+OURS = [
+    StandardScaler(bounds=(-4, 4)),
+    PCA(7, bounds=(-4, 4)),
+    PCA(7, bounds=(-4, 4), whiten=True),
+    KMeans(5, bounds=(-4, 4)),
+]
+
+
+@pytest.mark.parametrize("step", [*OURS, Normalizer(), Normalizer("l1"), PolynomialFeatures(2)], ids=repr)
+def test_a_step_transforms_every_record_by_itself_to_the_last_digit(step):
+    together = clone(step).fit(WIDE)
+    whole = together.transform(WIDE)
+    for rows in (slice(0, 1), slice(3, 8), slice(100, 256), slice(256, 257)):
+        assert np.array_equal(whole[rows], together.transform(WIDE[rows].copy()))
+
+
 def test_a_table_with_text_is_encoded_by_stated_categories():
     rng = np.random.default_rng(3)
     table = pd.DataFrame({"city": rng.choice(CITIES[0], 4000), "age": rng.uniform(20, 80, 4000)})
