@@ -10,7 +10,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from discreet.accounting import METHODS, Cost
+from discreet.accounting import METHODS, Cost, renyi
 from discreet.errors import AdjacencyMismatch, InvalidArgument, WideBracket
 
 GAUSSIAN, LAPLACE, RESPONSE = Cost.gaussian(2.0), Cost.laplace(3.0), Cost.randomized_response(0.4)
@@ -385,3 +385,23 @@ def test_a_long_sum_is_the_same_as_its_parts_at_once():
     assert hash(sum(costs)) == hash(together)
     assert Cost.from_dict(sum(costs).to_dict()) == together
     assert pickle.loads(pickle.dumps(sum(costs))) == together
+
+
+@pytest.mark.parametrize("times", [1, 7])
+def test_a_curve_at_a_few_orders_is_read_at_these_orders(times):
+    # steps of the curve are narrow valleys that a search over real orders may pass by: every order alone is a bound
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        orders = np.sort(1 + rng.lognormal(1, 2, 6))
+        values = np.sort(rng.lognormal(-1, 2, 6))
+        curve = dict(zip(orders.tolist(), values.tolist(), strict=True))
+        cost = times * Cost.renyi(curve)
+        alone = [renyi.epsilon_at_order(order, times * value, 1e-6) for order, value in curve.items()]
+        assert cost.epsilon(1e-6) <= min(alone) * (1 + 1e-12)
+        assert cost.delta(1.0) <= min(renyi.delta_at_order(o, times * v, 1.0) for o, v in curve.items()) * (1 + 1e-9)
+        both = cost + Cost.laplace(3.0)
+        with_noise = [
+            renyi.epsilon_at_order(order, times * value + Cost.laplace(3.0).rdp(order), 1e-6)
+            for order, value in curve.items()
+        ]
+        assert both.epsilon(1e-6) <= min(with_noise) * (1 + 1e-9)

@@ -47,7 +47,12 @@ def test_it_finds_the_better_setting_and_spends_what_it_was_given():
 def test_every_price_is_met_and_spent(epsilon, delta, expected):
     goal = Goal(epsilon=epsilon, delta=delta)
     _, total = _base(goal, Runs(expected))
-    assert 0.98 * epsilon <= total.epsilon(delta) <= epsilon * (1 + 1e-9)
+    assert 0.999999 * epsilon <= total.epsilon(delta) <= epsilon * (1 + 1e-9)
+
+
+def test_a_price_that_no_noise_meets_is_refused_in_words():
+    with pytest.raises(InvalidArgument, match="no noise makes the search that private"):
+        _base(Goal(epsilon=1e-4, delta=1e-6), Runs(300.0))
 
 
 def test_one_fit_would_have_had_more_for_itself():

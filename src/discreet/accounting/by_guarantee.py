@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -53,13 +53,18 @@ def guarantee_only(parts: Parts, method: str, epsilon: float | None, delta: floa
                     return math.inf  # too far out to be computed; leaving an order out is on the safe side
 
         reason = "Rényi divergences add up; converted at the best real order"
+        given = _given(parts, curve) if method == "renyi" else {}
         if epsilon is not None:
-            return Reading(0.0, renyi.delta(curve, epsilon), method, reason, is_tight=False)
+            found = min(
+                renyi.delta(curve, epsilon), *(renyi.delta_at_order(*row, epsilon) for row in given.items()), 1.0
+            )
+            return Reading(0.0, found, method, reason, is_tight=False)
         assert delta is not None
         if delta == 0:
             top = math.fsum(count * leaf.pure_epsilon() for leaf, count in parts)
             return Reading(0.0, top, method, "the sum of the largest losses", is_tight=False)
-        return Reading(0.0, renyi.epsilon(curve, delta), method, reason, is_tight=False)
+        known = (renyi.epsilon_at_order(*row, delta) for row in given.items())
+        return Reading(0.0, min(renyi.epsilon(curve, delta), *known, math.inf), method, reason, is_tight=False)
     boxes = [box_of(leaf, method) for leaf, _ in parts]
     counts = [count for _, count in parts]
     epsilons, deltas = [box[0] for box in boxes], [box[1] for box in boxes]
@@ -77,6 +82,12 @@ def guarantee_only(parts: Parts, method: str, epsilon: float | None, delta: floa
         )
     assert delta is not None
     return Reading(0.0, classic.epsilon(epsilons, deltas, counts=counts, delta=delta), method, reason, is_tight=False)
+
+
+def _given(parts: Parts, curve: Callable[[float], float]) -> dict[float, float]:
+    """The curve of the whole at the orders at which that of a part has a step; where it is finite."""
+    values = {order: curve(order) for order in sorted({order for leaf, _ in parts for order in leaf.orders()})}
+    return {order: value for order, value in values.items() if value < math.inf}
 
 
 def box_of(leaf: Leaf, method: str) -> tuple[float, float]:

@@ -16,9 +16,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.cost import Cost
 from discreet.arguments import unit_fraction
-from discreet.errors import InvalidArgument
+from discreet.errors import CertificateError, InvalidArgument
 from discreet.learning.data_free import public_rows, why_refused
 from discreet.learning.estimator import PrivateEstimator, Stopped, stop
 from discreet.learning.inputs import chosen_rows, indexable
@@ -286,32 +287,14 @@ def _base(goal: Goal, runs: Runs) -> tuple[Cost, Cost]:
         return one, runs.cost(one)
     if goal.epsilon is None:
         raise InvalidArgument("cost, budget", goal, "the price of a search is stated as epsilon and delta")
-    sigma = _multiplier(goal, runs)
+    try:
+        sigma = calibrate(
+            lambda s: runs.cost(Cost.gaussian(s, adjacency=adjacency)), epsilon=goal.epsilon, delta=goal.delta
+        )
+    except CertificateError:
+        raise InvalidArgument("epsilon", goal.epsilon, "no noise makes the search that private; pass more") from None
     one = Cost.gaussian(sigma, adjacency=adjacency)
     return one, runs.cost(one)
-
-
-def _multiplier(goal: Goal, runs: Runs) -> float:
-    """The noise multiplier of one try for which the search meets the goal, to a thousandth.
-
-    The price has a Rényi curve at some orders only, and its reading is not quite monotone in the noise; so what is
-    found is checked, and raised until it holds.
-    """
-
-    def meets(sigma: float) -> bool:
-        return goal.met_by(runs.cost(Cost.gaussian(sigma, adjacency=goal.adjacency)))
-
-    low, high = 0.1, 1.0
-    while not meets(high):
-        low, high = high, 2 * high
-        if high > 1e6:
-            raise InvalidArgument("epsilon", goal.epsilon, "no noise makes the search that private; pass more")
-    while high / low > 1.001:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if meets(middle) else (middle, high)
-    while not meets(high):
-        high *= 1.0005
-    return high
 
 
 def _within(spent: Cost, base: Cost) -> bool:

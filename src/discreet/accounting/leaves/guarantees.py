@@ -159,6 +159,9 @@ class RenyiCurve(Leaf):
     def rdp(self, order: float) -> float:
         return next((value for known, value in self.curve if known >= order), math.inf)
 
+    def orders(self) -> tuple[float, ...]:
+        return tuple(order for order, _ in self.curve)
+
     def pure_epsilon(self) -> float:
         return math.inf
 

@@ -96,6 +96,10 @@ class Leaf(ABC):
             return math.inf
         return max(rdp_of(pair, order, direction) for direction in pair.directions())
 
+    def orders(self) -> tuple[float, ...]:
+        """Orders at which its Rényi curve has a step, so that a search over all real orders would pass them by."""
+        return ()
+
     def pure_epsilon(self) -> float:
         """The largest loss, infinite if there is none."""
         pair = self.pair()

@@ -51,6 +51,11 @@ class SampledRenyi(OfSample):
             return plain
         return min(plain, max(self._forward(order), self._backward(order)))
 
+    def orders(self) -> tuple[float, ...]:
+        """Those of the base, and the whole orders up to them, at which its moments are known."""
+        given = self.base.orders()
+        return tuple(sorted({*given, *(float(whole) for order in given if (whole := math.floor(order)) > 1)}))
+
     def _forward(self, order: float) -> float:
         low = math.floor(order)
         at_low = self._log_moment(low)

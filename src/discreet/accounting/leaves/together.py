@@ -54,6 +54,9 @@ class Together(Leaf):
 
         return renyi_total(self.parts, order)
 
+    def orders(self) -> tuple[float, ...]:
+        return tuple(sorted({order for leaf, _ in self.parts for order in leaf.orders()}))
+
     def pure_epsilon(self) -> float:
         return math.fsum(times * leaf.pure_epsilon() for leaf, times in self.parts) * (1 + 4e-16)
 
