@@ -138,6 +138,22 @@ def test_a_table_of_a_database_is_read_and_not_written(engine: DuckDBEngine, tmp
         engine.execute("CREATE TABLE source_0.main.other (a INTEGER)")
 
 
+def test_texts_of_a_database_are_equal_only_if_they_are_the_same(engine: DuckDBEngine, tmp_path: Path) -> None:
+    """With the table's own collation one group would be shown, as the first row happens to spell it."""
+    path = database(
+        tmp_path / "a.db",
+        "CREATE TABLE t (id VARCHAR COLLATE NOCASE, city VARCHAR COLLATE NOACCENT, n INTEGER, plain VARCHAR)",
+        "INSERT INTO t VALUES ('Ada', 'Zürich', 1, 'Ada'), ('ada', 'Zurich', 2, 'zurich')",
+    )
+    relation = engine.register("t", path, table="t")
+    assert engine.schema(relation) == [("id", "VARCHAR"), ("city", "VARCHAR"), ("n", "INTEGER"), ("plain", "VARCHAR")]
+    for column in ("id", "city", "lower(city)", "concat(id, 'x')"):
+        found = engine.table(f"SELECT {column} AS k, COUNT(*) AS n FROM {relation} GROUP BY ALL")
+        assert found["n"].to_pylist() == [1, 1]
+    joined = f"SELECT COUNT(*) AS n FROM {relation} a JOIN {relation} b ON a.id = b.plain"
+    assert engine.table(joined)["n"].to_pylist() == [1]
+
+
 def test_a_view_of_a_database_is_refused_since_its_rows_may_be_about_many(engine: DuckDBEngine, tmp_path: Path) -> None:
     path = database(
         tmp_path / "a.db", "CREATE TABLE t AS SELECT 1 AS a", "CREATE VIEW v AS SELECT SUM(a) OVER () FROM t"

@@ -224,3 +224,10 @@ def test_names_with_quotes_cannot_leave_their_place():
         .rows
     )
     assert "(t0.\"city\" = 'it''s; DROP TABLE x --')" in rows
+
+
+def test_a_spread_of_numbers_as_large_as_floats_are_is_planned():
+    question = parse(
+        "SELECT AVG(a) FROM (SELECT user_id, VAR_POP(spend * 1e306) AS a FROM visits GROUP BY 1)", shop.CATALOG
+    )
+    assert question.blocks[0].aggregates[0].bounds is None

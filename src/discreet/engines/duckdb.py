@@ -332,7 +332,22 @@ class DuckDBEngine:
                 advice = closest(table, [name if schema == "main" else f"{schema}.{name}" for schema, name in stored])
             raise SourceError(path, why, advice)
         [(schema, name)] = found
-        return f"{quoted(alias)}.{quoted(schema)}.{quoted(name)}"
+        return self._as_written(f"{quoted(alias)}.{quoted(schema)}.{quoted(name)}", alias, schema, name)
+
+    def _as_written(self, relation: str, alias: str, schema: str, name: str) -> str:
+        """The table with texts that are equal only if they are the same.
+
+        Under a collation "Rome" and "rome" are one group, which looks as whoever came first has written it.
+        """
+        [(definition,)] = self._run(
+            f"SELECT sql FROM duckdb_tables() WHERE database_name = {literal(alias)} "
+            f"AND schema_name = {literal(schema)} AND table_name = {literal(name)}"
+        )
+        if "collate" not in str(definition).lower():
+            return relation
+        texts = [quoted(column) for column, kind in self.schema(relation) if kind == "VARCHAR"]
+        replaced = ", ".join(f'{text} COLLATE "C" AS {text}' for text in texts)
+        return f"(SELECT * REPLACE ({replaced}) FROM {relation})" if texts else relation
 
     def _projection(self, name: str, rows: str, *, wanted: Mapping[str, str], leave_out: Collection[str]) -> str:
         """The columns of the relation: as stored, or cast where another type is wanted.

@@ -65,7 +65,8 @@ def aggregate(rows: Rows, call: Call, relation: Relation) -> tuple[Value, str]:
         inside = _if(condition, fixed)
         return Value("", DOUBLE, bounds=value.bounds), f"(CAST(SUM({inside}) AS DOUBLE) / COUNT({inside}))"
     inside = _if(condition, f"CAST({fixed} AS DOUBLE)")
-    bounds = (0.0, math.inf) if value.bounds == EVERYWHERE else (0.0, (value.bounds[1] - value.bounds[0]) ** 2)
+    width = value.bounds[1] - value.bounds[0]
+    bounds = (0.0, math.inf) if value.bounds == EVERYWHERE else (0.0, width * width)
     return Value("", DOUBLE, bounds=bounds), f"{SPREADS[call.function]}({inside} ORDER BY {inside})"
 
 
