@@ -258,6 +258,32 @@ def test_the_median_of_whole_numbers_is_the_number_in_which_half_of_the_rows_are
     assert low[0] <= expected <= high[0]
 
 
+@pytest.mark.parametrize("gaussian", [True, False])
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.repeat(np.arange(950.0, 1050.0), 200),  # many rows share the last value, and nobody is behind it
+        np.repeat(np.arange(-50.0, 50.0), 200),
+        1e6 + 1e4 * np.random.default_rng(5).standard_normal(20_000),
+    ],
+    ids=["whole", "around zero", "large"],
+)
+def test_extremes_do_not_lie_in_the_empty_cells_behind_the_values(values: np.ndarray, gaussian: bool) -> None:
+    scale = Scale(None, "float" if values.max() > 1e5 else "integer")
+    units = Units.of(scale, 1.0, 1.0, gaussian=gaussian)
+    cells = cells_of(values, scale, units.weight)
+    for function in ("min", "max"):
+        aggregate = Aggregate(function, "a0", function, "x0")
+        outside = 0
+        for _ in range(20):
+            answer = measure_rank(
+                cells, aggregate, bound=1.0, units=units, noise=1.0, gaussian=gaussian, generator=None
+            )
+            slack = 0.002 * np.abs(values).max()
+            outside += not values.min() - slack <= answer.values[0] <= values.max() + slack
+        assert outside <= 8  # each with a few per cent
+
+
 def test_the_interval_of_a_maximum_begins_at_the_answer_and_ends_at_the_declared_bound() -> None:
     scale = Scale((0.0, 1000.0), "float")
     units = Units.of(scale, 1.0, 1.0, gaussian=True)

@@ -5,6 +5,9 @@ that is from being so [Smith 2011]:
 
     -max(0, S(t - 1), -S(t)).
 
+A cell that many rows share counts as a whole in this. So MAX of values that end with such a cell is that cell, and not
+one of the empty ones behind it.
+
 A small part of the price buys the interval around the chosen cell t: a number h of cells on either side, by an
 exponential mechanism with the score -|m(h) - s|, where m(h) = min(-S(t - h - 1), S(t + h)). The interval holds if
 m(h) >= 0.
@@ -51,6 +54,7 @@ __all__ = ["measure_rank"]
 _FAR = 3.0
 _AROUND = 0.12  # share of the price for the interval
 _COUNTED = 0.02  # … and for the number of rows, where the blur of weighing them is needed
+_ORDINARY = 0.25  # of MIN and MAX, how much of the preference for ordinary values: else MIN of large ones would be 0
 _AIMED = 0.6  # y: what the interval aims at, in units of the noise of its choice
 
 
@@ -106,7 +110,8 @@ def _chosen(
     factor = Fraction((1 - around - counted) * epsilon / (1 + 1e-12)) / sensitivity
     every = np.arange(cells.first, cells.last + 1)
     # Rounded to whole numbers, which is as good a preference; it has nothing to do with the data.
-    preference = np.rint(np.minimum(cells.scale.distance(every) / float(factor), 2.0**60)).astype(np.int64)
+    distance = cells.scale.distance(every) * (_ORDINARY if extreme else 1.0)
+    preference = np.rint(np.minimum(distance / float(factor), 2.0**60)).astype(np.int64)
     aims = (
         np.zeros(cells.groups)
         if extreme
@@ -121,10 +126,11 @@ def _chosen(
         total = int(cells.total[g])
         upper = statistic.a * below - statistic.b * (total - below) + statistic.shift
         lower = np.concatenate([[statistic.shift - statistic.b * total], upper[:-1]])
-        score = np.abs(upper) if extreme else np.maximum(np.maximum(lower, -upper), 0)
+        score = np.maximum(np.maximum(lower, -upper), 0)
         chosen = int(exponential_choice(-(score + preference), scale=factor, generator=generator))
-        # Of MIN and MAX, S belongs to the upper edge of a cell; of whole numbers the cell itself is the value.
-        places.append(every[chosen] + (1.0 if extreme and not cells.scale.whole else 0.5))
+        # Of MIN and MAX the edge behind which the extreme is for certain; of whole numbers the cell is the value.
+        edge = 0.0 if aggregate.function == "max" else 1.0
+        places.append(every[chosen] + (edge if extreme and not cells.scale.whole else 0.5))
         if not extreme:
             far = np.arange(every.size)
             held = np.minimum(-lower[np.maximum(chosen - far, 0)], upper[np.minimum(chosen + far, every.size - 1)])
