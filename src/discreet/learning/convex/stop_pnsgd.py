@@ -19,14 +19,14 @@ from discreet.accounting.calibration import calibrate
 from discreet.accounting.iteration.personal import PersonalCosts
 from discreet.accounting.iteration.random_end import stop_pnsgd
 from discreet.accounting.iteration.stopped import stop_pnsgd_by_position
-from discreet.arguments import count
+from discreet.arguments import count, nonnegative, probability
 from discreet.errors import InvalidArgument
 from discreet.learning.convex.hidden import HiddenPlan, HiddenSolver
 from discreet.learning.goal import Goal
 from discreet.noise import uniform_integers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -63,17 +63,27 @@ class _StoppedTasks(PersonalCosts):
         """The certified epsilon of everyone at a delta; for several tasks that of a record somewhat before them."""
         if self.tasks == 1:
             return self._spread(self.one.epsilon(delta), np.arange(len(self.one)) + 1)
-        some = self._some()
-        found = np.array([(self.tasks * self.one.for_person(int(place))).epsilon(delta) for place in some])
-        return self._spread(found, some)
+        level = probability("delta", delta)
+        return self._composed(("epsilon", level), lambda cost: cost.epsilon(level))
 
     def delta(self, epsilon: float) -> Reals:
         """The certified delta of everyone at an epsilon."""
         if self.tasks == 1:
             return self._spread(self.one.delta(epsilon), np.arange(len(self.one)) + 1)
+        level = nonnegative("epsilon", epsilon)
+        return self._composed(("delta", level), lambda cost: cost.delta(level))
+
+    def _composed(self, asked: tuple[str, float], read: Callable[[Cost], float]) -> Reals:
+        """Compositions of several tasks are slow to read: every answer is kept."""
         some = self._some()
-        found = np.array([(self.tasks * self.one.for_person(int(place))).delta(epsilon) for place in some])
-        return self._spread(found, some)
+        if asked not in self._answers:
+            costs = (self.tasks * self.one.for_person(int(place)) for place in some)
+            self._answers[asked] = np.array([read(cost) for cost in costs])
+        return self._spread(self._answers[asked], some)
+
+    @cached_property
+    def _answers(self) -> dict[tuple[str, float], Reals]:
+        return {}
 
 
 @dataclass(frozen=True)
