@@ -12,26 +12,26 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
 from discreet.errors import InvalidArgument
-from discreet.learning.account import Account
+from discreet.learning.account import Account, Rehearsal, Stopped
 from discreet.learning.goal import Goal
 from discreet.learning.report import Report
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from discreet.accounting.cost import Cost
     from discreet.learning.account import Charge
     from discreet.noise import Generator
 
-__all__ = ["REHEARSED", "PrivateEstimator", "Stopped", "invented_labels", "stop"]
+__all__ = ["MANY", "REHEARSED", "PrivateEstimator", "invented_labels", "stop"]
 
 
 REHEARSED = 1000
 """Invented rows in a rehearsal; how many says nothing."""
-
-
-class Stopped(Exception):
-    """A rehearsal came as far as its first release."""
+MANY = 10**6
+"""The number of records that a rehearsal takes for public where it is not known yet: plans refuse few, not many."""
 
 
 def stop(*_: object, **__: object) -> None:
@@ -69,6 +69,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     random_state: Any
 
     _unseen: bool = False
+    _rehearsed: int | None = None  # in a rehearsal, the number of records that is taken for public
 
     cost_: Cost
     noise_: dict[str, float]
@@ -111,20 +112,32 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     def rehearse(self, features: int, *, labels: NDArray[Any] | None = None) -> None:
         """Refuse what no data could make right: bounds that are missing or too few, classes, a solver for other losses.
 
-        A copy is fitted to rows of zeros and stopped where it would pay for its first release, before any noise is
-        drawn. No record is read, so that a refusal may say why; `Curator.fit` asks for it before it charges. `labels`
-        is an array of none, of the dtype of the targets, if that is known.
+        A copy goes through a fit to rows of zeros, with stand-ins for what it would buy, up to where the model itself
+        would be paid for; nothing is charged, and no noise is drawn. No record is read, so that a refusal may say why.
+        `fit` asks for it before its first purchase, `Curator.fit` before it charges. `labels` is an array of none, of
+        the dtype of the targets, if that is known.
         """
         self._rehearse(np.zeros((REHEARSED, features)), labels=labels)
 
-    def _rehearse(self, rows: Any, *, unseen: bool = True, labels: NDArray[Any] | None = None) -> None:
-        """`rehearse` with these invented rows, as for a curator's data or for one's own."""
-        if self.adjacency == "replace-one":
-            return  # plans depend on the number of records, which invented rows do not have
+    def _rehearse(
+        self, rows: Any, *, unseen: bool = True, labels: NDArray[Any] | None = None, records: int = MANY
+    ) -> None:
+        """`rehearse` with these invented rows, as for a curator's data or for so many records of one's own."""
         rehearsal: Any = clone(self)
         rehearsal._unseen = unseen  # what a curator must refuse is refused here as well
+        rehearsal._rehearsed = records
         with suppress(Stopped):
-            rehearsal.fit(rows, invented_labels(self, len(rows), labels), charge=stop)
+            rehearsal.fit(rows, invented_labels(self, len(rows), labels))
+
+    def _rehearsal(self, table: Any) -> Callable[[], None]:
+        """`_rehearse` for a fit to these records, of which it takes the number alone, where that is public."""
+        records = len(table) if self.adjacency == "replace-one" else MANY
+        rows = np.zeros((REHEARSED, table.shape[1]))
+        return lambda: self._rehearse(rows, unseen=self._unseen, records=records)
+
+    def _number(self, records: Any) -> int:
+        """How many records there are, where that is public; in a rehearsal, as many as it stands for."""
+        return len(records) if self._rehearsed is None else self._rehearsed
 
     def priced(self, base: Cost, *, seed: int | None = None) -> Any:
         """A copy whose fit costs `base`."""
@@ -140,6 +153,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     def _account(self, charge: Charge | None) -> Account:
         if charge is not None and not callable(charge):
             raise InvalidArgument("charge", charge, "pass a function such as curator.charge")
+        if self._rehearsed is not None:
+            return Rehearsal()
         return Account(charge, generator=self._generator())
 
     def _generator(self) -> Generator | None:

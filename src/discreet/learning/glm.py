@@ -13,7 +13,7 @@ from discreet.learning.choosing import SOLVERS, chosen_solver, needs_records
 from discreet.learning.convex.hidden import HiddenPlan
 from discreet.learning.convex.solver import Solver
 from discreet.learning.estimator import PrivateEstimator
-from discreet.learning.inputs import read_table, read_training
+from discreet.learning.inputs import read_table
 from discreet.learning.problem import Facts, Problem
 from discreet.learning.purchases import buy_bounds, buy_records, buy_row_norm, worth_buying
 from discreet.learning.scaling import Scaling, checked_bounds
@@ -99,22 +99,15 @@ class PrivateLinearModel(PrivateEstimator):
             one_of("solver", self.solver, SOLVERS)
         return goal
 
-    def _read_training(self, X: Any, y: Any, **options: Any) -> tuple[Reals, NDArray[Any]]:
-        """X and y, of as many columns as there are bounds."""
-        table, targets = read_training(self, X, y, **options)
-        if self.bounds is not None and not isinstance(self.bounds, str):
-            checked_bounds(self.bounds, table.shape[1])
-        return table, targets
-
-    def _prepared(self, goal: Goal, table: Reals, account: Account, *, total: int | None = None) -> Prepared:
+    def _prepared(self, goal: Goal, table: Reals, account: Account, *, labels: Any = None) -> Prepared:
         """Scale the rows by public or bought bounds; everything that is bought is paid for first.
 
-        `total` is the number of all records, where some were left out of the table: how many is not public.
+        `labels` are those of all records, where some were left out of the table: how many is not public.
         """
         features, public = table.shape[1], [f"{table.shape[1]} columns"]
         records, constant = None, 1.0 if self.fit_intercept else 0.0
         if self.adjacency == "replace-one":
-            records = len(table) if total is None else total
+            records = self._number(table if labels is None else labels)
             public.append("the number of records, which stays the same when one is replaced")
         elif isinstance(self.n_records, str) and (
             self._uses_records

@@ -170,7 +170,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bo
         number, rounds = count("n_clusters", self.n_clusters, least=1), count("max_iter", self.max_iter, least=1)
         account = self._account(charge)
         table = read_table(self, X, reset=True)
-        if self.adjacency == "replace-one" and len(table) < number:
+        account.rehearsed_by(self._rehearsal(table))
+        if self.adjacency == "replace-one" and self._number(table) < number:
             raise InvalidArgument("n_clusters", number, f"there are {len(table)} records; pass at most that many")
         bounded = self._bounded(goal, table, account, same_units=True)
         scaling, features = bounded.scaling, table.shape[1]

@@ -15,7 +15,7 @@ from discreet.learning.convex.functional import FunctionalMechanism
 from discreet.learning.convex.solver import Solver
 from discreet.learning.convex.statistics import SufficientStatistics
 from discreet.learning.glm import PrivateLinearModel, Solved
-from discreet.learning.inputs import numeric
+from discreet.learning.inputs import numeric, read_training
 from discreet.learning.losses import Huber, Squared
 from discreet.learning.purchases import buy_bounds
 from discreet.learning.rows import products
@@ -101,7 +101,8 @@ class LinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
         goal = self._check_public()
         self._check_targets()
         account = self._account(charge)
-        table, targets = self._read_training(X, y, y_numeric=True)
+        table, targets = read_training(self, X, y, y_numeric=True)
+        account.rehearsed_by(self._rehearsal(table))
         targets = numeric(targets)
         low, high = self._target_ends(goal, targets, account)
         prepared = self._prepared(goal, table, account)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.learning.classes import chosen_classes, encoded
 from discreet.learning.glm import PrivateLinearModel
+from discreet.learning.inputs import read_training
 from discreet.learning.losses import Logistic, Softmax, probabilities
 from discreet.learning.rows import products
 
@@ -109,10 +110,11 @@ class LogisticRegression(LinearClassifier):
         """Fit privately; `charge` (`curator.charge`, say) is asked to pay for every release before it is made."""
         goal = self._check_public()
         account = self._account(charge)
-        table, labels = self._read_training(X, y)
+        table, labels = read_training(self, X, y)
+        account.rehearsed_by(self._rehearsal(table))
         classes = chosen_classes(self.classes, labels, goal, account, unseen=self._unseen)
         table, targets = encoded(table, labels, classes)
-        prepared = self._prepared(goal, table, account, total=len(labels))
+        prepared = self._prepared(goal, table, account, labels=labels)
         loss = Logistic() if len(classes) == 2 else Softmax(outputs=len(classes))
         solved = self._solve(loss, prepared, targets, account)
         coefficients, intercept = prepared.scaling.unscaled(solved.weights)

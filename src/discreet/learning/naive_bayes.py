@@ -87,6 +87,7 @@ class GaussianNB(ClassifierMixin, BoundedEstimator):  # type: ignore[misc]  # sc
         nonnegative("var_smoothing", self.var_smoothing)
         account = self._account(charge)
         table, labels = read_training(self, X, y)
+        account.rehearsed_by(self._rehearsal(table))
         classes = chosen_classes(self.classes, labels, goal, account, unseen=self._unseen)
         priors = self._stated_priors(len(classes))
         table, places = encoded(table, labels, classes)

@@ -105,6 +105,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BoundedEstimator): 
         kept = None if self.n_components is None else count("n_components", self.n_components, least=1)
         account = self._account(charge)
         table = read_table(self, X, reset=True)
+        account.rehearsed_by(self._rehearsal(table))
         features = table.shape[1]
         if kept is not None and kept > features:
             raise InvalidArgument("n_components", kept, f"there are {features} columns; pass at most that many")

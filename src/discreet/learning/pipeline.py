@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InvalidArgument
 from discreet.learning.data_free import acts_row_by_row, is_nothing, public_rows, why_refused
-from discreet.learning.estimator import REHEARSED, PrivateEstimator, invented_labels
+from discreet.learning.estimator import MANY, REHEARSED, PrivateEstimator, invented_labels
 from discreet.learning.goal import Goal
 from discreet.learning.report import Release, Report
 
@@ -160,9 +160,9 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
         self._rehearse(np.zeros((REHEARSED, features)), labels=labels)
 
     def _rehearse(
-        self, rows: Any, *, unseen: bool = True, records: int = REHEARSED, labels: NDArray[Any] | None = None
+        self, rows: Any, *, unseen: bool = True, records: int = MANY, labels: NDArray[Any] | None = None
     ) -> None:
-        """Fit a copy to invented rows, the last step as far as its first release; no record is read.
+        """Fit a copy to invented rows, the last step as far as the release of its model; no record is read.
 
         Steps for one's own records may need values that invented rows do not have: what cannot be tried is believed.
         """
@@ -176,7 +176,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
                     step.fit(rows)
                     _check_rows(name, step, rows)
                 elif last:
-                    step._rehearse(np.zeros((records, rows.shape[1])), unseen=unseen, labels=labels)
+                    step._rehearse(np.zeros((REHEARSED, rows.shape[1])), unseen=unseen, labels=labels, records=records)
                 else:
                     step.fit_unseen(rows, invented_labels(step, len(rows), labels))
                 rows = rows if last else _transformed(step, rows)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.arguments import one_of, positive
 from discreet.errors import InvalidArgument
 from discreet.learning.glm import PrivateLinearModel
-from discreet.learning.inputs import numeric
+from discreet.learning.inputs import numeric, read_training
 from discreet.learning.losses import Poisson
 from discreet.learning.purchases import buy_most, buy_total, worth_buying
 from discreet.learning.rows import products
@@ -100,12 +100,14 @@ class PoissonRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
         goal = self._check_public()
         most = self._most()
         account = self._account(charge)
-        table, targets = self._read_training(X, y, y_numeric=True)
+        table, targets = read_training(self, X, y, y_numeric=True)
+        account.rehearsed_by(self._rehearsal(table))
         counts = numeric(targets)
         if not self._unseen and (counts < 0).any():
             raise InvalidArgument("y", "what was passed", "counts are not negative")
-        part, few = goal.share(_MOST), len(counts) if self.adjacency == "replace-one" else self._stated_records()
-        if isinstance(self.most, str) or (most > _TIGHT and worth_buying(part, few)):
+        part = goal.share(_MOST)
+        known = self._number(counts) if self.adjacency == "replace-one" else self._stated_records()
+        if isinstance(self.most, str) or (most > _TIGHT and worth_buying(part, known)):
             most = buy_most(part, counts, account, most=most)
         total, noise = buy_total(goal.share(_TOTAL), counts, account, most=most)
         prepared = self._prepared(goal, table, account)

@@ -1,12 +1,13 @@
 """What an estimator may buy instead of being told: the number of records, bounds of columns and norms, the classes.
 
-Each purchase takes a goal of its own and gives a value with the release that paid for it.
+Each purchase takes a goal of its own and gives a value, paid for first. In a rehearsal it gives a stand-in.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +52,9 @@ def buy_records(goal: Goal, table: Reals, account: Account) -> int:
         mechanism = DiscreteLaplace(epsilon=goal.epsilon, adjacency=goal.adjacency)
     else:
         mechanism = RoundedGaussian(noise_multiplier=1 / goal.gaussian, adjacency=goal.adjacency)
-    account.pay(Release("the number of records", mechanism.cost, "a count changes by one"))
+    account.buy(Release("the number of records", mechanism.cost, "a count changes by one"))
+    if account.is_rehearsal:
+        return len(table)
     return max(1, mechanism.release(len(table), generator=account.generator))
 
 
@@ -63,13 +66,15 @@ def buy_bounds(goal: Goal, table: Reals, account: Account) -> tuple[Reals, Reals
     """
     features = table.shape[1]
     mechanism = _quantiles(goal, (0.2, 0.8), features)
-    account.pay(
+    account.buy(
         Release(
             f"bounds of {features} columns",
             features * mechanism.cost,
             "two quantiles a column, by the exponential mechanism",
         )
     )
+    if account.is_rehearsal:
+        return np.full(features, -1.0), np.ones(features)
     squeezed = np.arcsinh(np.clip(table, -(2.0**61), 2.0**61) / _FINEST)  # no value makes it overflow
     ends = np.array(
         [[float(q) for q in mechanism.release(squeezed[:, j], generator=account.generator)] for j in range(features)]
@@ -84,7 +89,9 @@ def buy_row_norm(goal: Goal, norms: Reals, account: Account, *, most: float) -> 
     """A norm that about 95 % of the rows do not exceed, between `most` / 2^14 and `most`."""
     low, high = math.log(most) - _NORMS, math.log(most)
     mechanism = _quantiles(goal, (0.95,), 1, low=low, high=high)
-    account.pay(Release("the bound on the norm of a row", mechanism.cost, "a quantile, by the exponential mechanism"))
+    account.buy(Release("the bound on the norm of a row", mechanism.cost, "a quantile, by the exponential mechanism"))
+    if account.is_rehearsal:
+        return most
     logs = np.log(np.maximum(norms, most * math.exp(-_NORMS)))
     return min(most, math.exp(float(mechanism.release(logs, generator=account.generator)[0]) + _GRAIN))
 
@@ -95,9 +102,11 @@ def buy_most(goal: Goal, counts: Reals, account: Account, *, most: float) -> flo
     Noise in ranks moves this level less than a higher one, and what is clamped is little of the sum of all counts.
     """
     mechanism = _quantiles(goal, (0.9,), 1, low=-_GRAIN, high=math.log(most))
-    account.pay(
+    account.buy(
         Release("the bound on counts that are believed", mechanism.cost, "a quantile, by the exponential mechanism")
     )
+    if account.is_rehearsal:
+        return most
     logs = np.log(np.clip(counts, 1.0, most))
     return min(most, 2.5 * math.exp(float(mechanism.release(logs, generator=account.generator)[0])))
 
@@ -105,10 +114,13 @@ def buy_most(goal: Goal, counts: Reals, account: Account, *, most: float) -> flo
 def buy_total(goal: Goal, counts: Reals, account: Account, *, most: float) -> tuple[float, float]:
     """The noisy sum of counts between 0 and `most`, and the standard deviation of its noise."""
     mechanism = noise_for(goal, l1=Fraction(PARTS), l2=Fraction(PARTS), dimension=1)
-    account.pay(Release("the sum of the counts", mechanism.cost, f"one count is between 0 and {most:.4g}"))
+    account.buy(Release("the sum of the counts", mechanism.cost, f"one count is between 0 and {most:.4g}"))
+    deviation = math.sqrt(mechanism.variance) * most / PARTS
+    if account.is_rehearsal:
+        return len(counts) * most / 4, deviation
     whole = np.trunc(np.minimum(np.clip(counts, 0.0, most) / most, 1.0) * PARTS).astype(np.int64)
     noisy = np.asarray(mechanism.release(np.array([int(whole.sum())]), generator=account.generator))
-    return float(noisy[0]) * most / PARTS, math.sqrt(mechanism.variance) * most / PARTS
+    return float(noisy[0]) * most / PARTS, deviation
 
 
 def worth_buying(goal: Goal, records: int | None) -> bool:
@@ -124,12 +136,15 @@ def buy_classes(goal: Goal, labels: NDArray[Any], account: Account) -> list[Any]
             "classes", "private", "a list of classes can only be bought with epsilon and delta > 0; state classes=[...]"
         )
     mechanism = StableHistogram(epsilon=goal.epsilon, delta=goal.delta, adjacency=goal.adjacency)
-    account.pay(Release("the list of classes", mechanism.cost, "noisy counts of labels above a threshold"))
+    account.buy(Release("the list of classes", mechanism.cost, "noisy counts of labels above a threshold"))
     values, counts = np.unique(labels, return_counts=True)
+    if account.is_rehearsal:
+        return ["a", "b"] if labels.dtype.kind in "OSU" else [0, 1]
     shown, _ = mechanism.release((np.arange(len(values)), counts), generator=account.generator)
     return list(values[np.sort(shown)])
 
 
+@lru_cache(maxsize=64)  # a rehearsal has looked for it already
 def _quantiles(
     goal: Goal, levels: tuple[float, ...], times: int, *, low: float = -_LARGEST, high: float = _LARGEST
 ) -> Quantiles:

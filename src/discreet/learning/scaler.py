@@ -85,10 +85,11 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BoundedEstimator): 
             records = count("n_records", self.n_records, least=1)
         account = self._account(charge)
         table = read_table(self, X, reset=True)
+        account.rehearsed_by(self._rehearsal(table))
         bounded = self._bounded(goal, table, account)
         public = bounded.public
         if self.adjacency == "replace-one":
-            records = len(table)
+            records = self._number(table)
             public = (*public, "the number of records, which stays the same when one is replaced")
         elif records is not None:
             public = (*public, "the number of records, as stated")

@@ -20,8 +20,9 @@ from discreet.accounting.calibration import calibrate
 from discreet.accounting.cost import Cost
 from discreet.arguments import unit_fraction
 from discreet.errors import CertificateError, InvalidArgument
+from discreet.learning.account import Stopped
 from discreet.learning.data_free import public_rows, why_refused
-from discreet.learning.estimator import PrivateEstimator, Stopped, stop
+from discreet.learning.estimator import MANY, REHEARSED, PrivateEstimator, stop
 from discreet.learning.inputs import chosen_rows, indexable
 from discreet.learning.pipeline import PrivatePipeline
 from discreet.learning.report import Release
@@ -157,13 +158,15 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
     def _runs(self, grid: list[dict[str, Any]]) -> Runs:
         return Runs(self.expected_runs if self.expected_runs is not None else max(2.0, len(grid)), law=self.runs_law)
 
-    def _rehearse(self, rows: Any, *, unseen: bool = True, labels: NDArray[Any] | None = None) -> None:
+    def _rehearse(
+        self, rows: Any, *, unseen: bool = True, labels: NDArray[Any] | None = None, records: int = MANY
+    ) -> None:
         """Refuse what is wrong with the search, or with the model of any setting."""
-        super()._rehearse(rows, unseen=unseen, labels=labels)
+        super()._rehearse(rows, unseen=unseen, labels=labels, records=records)
         tried, grid = self._tried()
         base, _ = _base(self._goal(), self._runs(grid))
         for setting in grid:
-            _set(tried, setting).priced(base)._rehearse(rows, unseen=unseen, labels=labels)
+            _set(tried, setting).priced(base)._rehearse(rows, unseen=unseen, labels=labels, records=records)
 
     def _try(self, models: list[Any], base: Cost, table: Any, targets: NDArray[Any]) -> None:
         """Refuse what can be refused before anything is paid: every setting on invented rows, one on the records."""
@@ -171,10 +174,10 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
             raise InvalidArgument(
                 "X, y", "what was passed", "X and y must have the same number of rows, and y one column"
             )
-        rows = public_rows(table, len(targets))
+        rows = public_rows(table, REHEARSED)
         if rows is not None and len(targets):
             for model in models:
-                model.priced(base)._rehearse(rows, unseen=False)
+                model.priced(base)._rehearse(rows, unseen=False, records=len(targets))
         with suppress(Stopped):
             models[0].priced(base).fit(table, targets, charge=stop)
 

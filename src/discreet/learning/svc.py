@@ -9,6 +9,7 @@ import numpy as np
 from discreet.arguments import positive
 from discreet.learning.classes import chosen_classes, encoded
 from discreet.learning.hinges import MulticlassHinge, SmoothedHinge
+from discreet.learning.inputs import read_training
 from discreet.learning.logistic import LinearClassifier
 
 if TYPE_CHECKING:
@@ -72,10 +73,11 @@ class LinearSVC(LinearClassifier):
         """Fit privately; `charge` (`curator.charge`, say) is asked to pay for every release before it is made."""
         goal, width = self._check_public(), positive("width", self.width)
         account = self._account(charge)
-        table, labels = self._read_training(X, y)
+        table, labels = read_training(self, X, y)
+        account.rehearsed_by(self._rehearsal(table))
         classes = chosen_classes(self.classes, labels, goal, account, unseen=self._unseen)
         table, places = encoded(table, labels, classes)
-        prepared = self._prepared(goal, table, account, total=len(labels))
+        prepared = self._prepared(goal, table, account, labels=labels)
         number = len(classes)
         loss = SmoothedHinge(width) if number == 2 else MulticlassHinge(outputs=number, width=width)
         solved = self._solve(loss, prepared, places, account)
