@@ -100,6 +100,16 @@ def test_a_key_looks_the_same_whoever_has_it() -> None:
         assert [math.copysign(1.0, key) for key in keys] == [1.0]
 
 
+@pytest.mark.parametrize("unit", ["id", "row"])
+def test_what_is_no_number_has_the_same_bits_whoever_came_first(unit: str) -> None:
+    marked = np.array([0xFFF8_0000_0000_0042], dtype=np.uint64).view(np.float64)[0]
+    for first in (math.nan, marked):
+        table = pa.table({"id": list(range(500)), "k": np.array([first] + [math.nan] * 499)})
+        curator = opened({"t": TablePolicy(table, unit=unit)})
+        keys = measured(curator, "SELECT k, COUNT(*) FROM t GROUP BY k", 5.0, 1e-5).keys["k0"].to_numpy()
+        assert keys.view(np.uint64).tolist() == [0x7FF8_0000_0000_0000]
+
+
 @pytest.mark.parametrize(
     "right",
     [

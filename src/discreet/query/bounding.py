@@ -110,9 +110,12 @@ def make_codes(session: Session, plan: Private, secret: int) -> Coded:
 
 
 def shown_keys(plan: Private) -> list[str]:
-    """SQL of the keys of a group. -0.0 and 0.0 are one: it is always shown as 0.0, whoever came first."""
+    """SQL of the keys of a group. 0.0 and -0.0 are one, and so are all NaN: they look the same whoever came first."""
     return [
-        f"{key.column} + CAST(0 AS {key.sql_type}) AS {key.column}" if key.sql_type in _FLOATS else key.column
+        f"CASE WHEN isnan({key.column}) THEN CAST('NaN' AS {key.sql_type}) "
+        f"ELSE {key.column} + CAST(0 AS {key.sql_type}) END AS {key.column}"
+        if key.sql_type in _FLOATS
+        else key.column
         for key in plan.block.keys
     ]
 
