@@ -413,7 +413,7 @@ def test_entries_tell_the_whole_story_in_order(ledger: Ledger) -> None:
 
 
 def test_more_entries_than_a_page_are_all_read(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.ledger.ledger._PAGE", 3)
+    monkeypatch.setattr("discreet.ledger.listing._PAGE", 3)
     for _ in range(7):
         ledger.reserve("visits", Cost.pure(0.001))
     assert [entry.id for entry in ledger.entries()] == list(range(1, 10))

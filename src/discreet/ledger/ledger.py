@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import weakref
-from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,19 +12,20 @@ from sqlalchemy import select
 
 from discreet.accounting import Budget, Cost
 from discreet.accounting.balance import Balance
-from discreet.errors import BudgetExceeded, InvalidArgument, LedgerCorrupt, LedgerError
+from discreet.errors import BudgetExceeded, InvalidArgument, LedgerError
 from discreet.ledger import protection, schema
 from discreet.ledger.books import Books
-from discreet.ledger.chain import FIRST, Chain, Head, canonical, digest
+from discreet.ledger.chain import Chain, Head, digest
+from discreet.ledger.charging import Charge
 from discreet.ledger.entry import Entry
+from discreet.ledger.listing import entries_of, entry_from, lines_of, spent
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.names import names as checked_names
 from discreet.ledger.names import text as checked_text
-from discreet.ledger.releases import STATES, close, stored_answer
+from discreet.ledger.releases import close, stored_answer
 from discreet.ledger.settings import Wish, change_membership, is_granted, set_budget
 from discreet.ledger.standing import Standing, least_remaining, standing
 from discreet.ledger.store import Store
-from discreet.ledger.terms import totals_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Ledger"]
 
 _LARGEST_ANSWER = 1 << 29
-_PAGE = 1000
-_entries, _budgets, _members = schema.entries, schema.budgets, schema.members
-_closing = _entries.alias("closing")
+_budgets, _members = schema.budgets, schema.members
 
 
 def now() -> datetime:
@@ -271,33 +269,8 @@ class Ledger:
         about = {} if protects is None else protection.check(protects)
         if not isinstance(cost, Cost):
             raise InvalidArgument("cost", cost, "pass a Cost, such as Cost.laplace(noise_multiplier=2.0)")
-        accounts = self._books.last_seen(dataset, analyst)
-        if not accounts:
-            with self._store.reading() as connection:
-                accounts = self._books.known_accounts(connection, dataset, analyst, at=now())
-        for account in accounts:  # the slow part, remembered and before anybody has to wait
-            account.balance.amounts(cost)
-        with self._store.writing() as connection:
-            tip = self._books.tip(connection, now())
-            if about:
-                protection.agree(dataset, self._books.protected(connection, dataset), about)
-            after = []
-            for account in self._books.known_accounts(connection, dataset, analyst, at=tip.at):
-                balance = account.charged(cost, at=tip.at)
-                after.append((account.entry, account.period, totals_text(balance.totals)))
-            entry = self._books.append(
-                connection,
-                tip,
-                kind="reserve",
-                dataset=dataset,
-                analyst=analyst,
-                what=what,
-                fingerprint=fingerprint,
-                cost=cost,
-                details={"charged": [[budget, period, digest(text)] for budget, period, text in after]},
-            )
-            self._books.set_totals(connection, after, entry.id)
-        return entry
+        charge = Charge(dataset, cost, analyst=analyst, what=what, fingerprint=fingerprint, protects=about)
+        return charge.made(self._store, self._books, now)
 
     def complete(self, entry: Entry, answer: bytes | None = None) -> None:
         """States, durably, that the release was made, and keeps its answer for when the question is asked again.
@@ -380,14 +353,10 @@ class Ledger:
     def spent(self, dataset: str, *, analyst: str | None = None) -> Cost:
         """The sum of all costs charged to a data set since the beginning, or of those of one analyst."""
         dataset = checked_name("dataset", dataset)
-        query = select(_entries.c.cost).where(_entries.c.kind == "reserve", _entries.c.dataset == dataset)
-        if analyst is not None:
-            query = query.where(_entries.c.analyst == checked_name("analyst", analyst))
+        analyst = None if analyst is None else checked_name("analyst", analyst)
         with self._store.reading() as connection:
-            adjacency = self._books.known_accounts(connection, dataset, None, at=now())[0].terms.budget.adjacency
-            costs = Counter(row.cost for row in connection.execute(query))
-        parts = [(leaf, times * often) for text, often in costs.items() for leaf, times in Cost.from_json(text).parts]
-        return Cost(tuple(parts), adjacency)
+            accounts = self._books.known_accounts(connection, dataset, None, at=now())
+            return spent(connection, dataset, analyst, adjacency=accounts[0].terms.budget.adjacency)
 
     def datasets(self) -> tuple[str, ...]:
         """The data sets that have a budget, in order of the alphabet."""
@@ -410,20 +379,9 @@ class Ledger:
         after: int = 0,
     ) -> Iterator[Entry]:
         """The entries of the chain, oldest first: all of them, or those of a data set, an analyst, a kind."""
-        query = select(_entries, _closing.c.kind.label("closed")).select_from(
-            _entries.outerjoin(_closing, _closing.c.reservation == _entries.c.number)
-        )
-        for column, wanted in (("dataset", dataset), ("analyst", analyst), ("kind", kind)):
-            if wanted is not None:
-                query = query.where(_entries.c[column] == checked_text(column, wanted))
-        query = query.order_by(_entries.c.number).limit(_PAGE)
-        while True:
-            with self._store.reading() as connection:
-                rows = connection.execute(query.where(_entries.c.number > after)).mappings().all()
-            yield from (self._from_row(row) for row in rows)
-            if len(rows) < _PAGE:
-                return
-            after = rows[-1]["number"]
+        wanted = {"dataset": dataset, "analyst": analyst, "kind": kind}
+        checked = {column: checked_text(column, value) for column, value in wanted.items() if value is not None}
+        return entries_of(self._store, checked, after=after)
 
     # ---------------------------------------------------------------- proving and keeping
 
@@ -454,16 +412,7 @@ class Ledger:
 
         The hash of a line is that of the line without its `hash`; `previous` is the hash of the line before.
         """
-        previous, number = FIRST, 0
-        while True:
-            with self._store.reading() as connection:
-                query = select(_entries).where(_entries.c.number > number).order_by(_entries.c.number).limit(_PAGE)
-                rows = connection.execute(query).mappings().all()
-            for row in rows:
-                yield canonical({**row, "previous": previous})
-                previous, number = row["hash"], row["number"]
-            if len(rows) < _PAGE:
-                return
+        return lines_of(self._store)
 
     def backup(self, path: Path | str) -> None:
         """Writes a consistent copy to a new file, while others go on spending.
@@ -506,11 +455,4 @@ class Ledger:
 
     def _entry(self, connection: Connection, number: int) -> Entry | None:
         row = connection.exec_driver_sql("SELECT * FROM entries WHERE number = ?", (number,)).mappings().first()
-        return None if row is None else self._from_row(row)
-
-    def _from_row(self, row: Any) -> Entry:
-        try:
-            state = STATES[row["closed"]] if row["kind"] == "reserve" and "closed" in row else None
-            return Entry.from_row(row, state)
-        except (ValueError, TypeError, KeyError) as error:
-            raise LedgerCorrupt(self._store.name, (f"entry {row['number']} cannot be read",)) from error
+        return None if row is None else entry_from(self._store.name, row)

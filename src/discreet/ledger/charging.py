@@ -1,0 +1,63 @@
+"""`Charge`: one charge to every budget that applies, stored before it is granted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from discreet.ledger import protection
+from discreet.ledger.chain import digest
+from discreet.ledger.terms import totals_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from discreet.accounting import Cost
+    from discreet.ledger.books import Books
+    from discreet.ledger.entry import Entry
+    from discreet.ledger.store import Store
+
+__all__ = ["Charge"]
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What is charged to whom, for what, and about whose privacy: checked, not yet written."""
+
+    dataset: str
+    cost: Cost
+    analyst: str
+    what: str
+    fingerprint: str | None
+    protects: Mapping[str, str]
+
+    def made(self, store: Store, books: Books, now: Callable[[], datetime]) -> Entry:
+        """The entry of the charge, on the disk; raises and writes nothing if it does not fit into every budget."""
+        accounts = books.last_seen(self.dataset, self.analyst)
+        if not accounts:
+            with store.reading() as connection:
+                accounts = books.known_accounts(connection, self.dataset, self.analyst, at=now())
+        for account in accounts:  # the slow part, remembered and before anybody has to wait
+            account.balance.amounts(self.cost)
+        with store.writing() as connection:
+            tip = books.tip(connection, now())
+            if self.protects:
+                protection.agree(self.dataset, books.protected(connection, self.dataset), self.protects)
+            after = []
+            for account in books.known_accounts(connection, self.dataset, self.analyst, at=tip.at):
+                balance = account.charged(self.cost, at=tip.at)
+                after.append((account.entry, account.period, totals_text(balance.totals)))
+            entry = books.append(
+                connection,
+                tip,
+                kind="reserve",
+                dataset=self.dataset,
+                analyst=self.analyst,
+                what=self.what,
+                fingerprint=self.fingerprint,
+                cost=self.cost,
+                details={"charged": [[budget, period, digest(text)] for budget, period, text in after]},
+            )
+            books.set_totals(connection, after, entry.id)
+        return entry

@@ -1,0 +1,79 @@
+"""The entries of a chain as they are read: in pages, as lines that anybody can check, and their costs added up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from discreet.accounting import Cost
+from discreet.errors import LedgerCorrupt
+from discreet.ledger import schema
+from discreet.ledger.chain import FIRST, canonical
+from discreet.ledger.entry import Entry
+from discreet.ledger.releases import STATES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sqlalchemy import Select
+    from sqlalchemy.engine import Connection
+
+    from discreet.ledger.store import Store
+
+__all__ = ["entries_of", "entry_from", "lines_of", "spent"]
+
+_PAGE = 1000
+_entries = schema.entries
+_closing = _entries.alias("closing")
+
+
+def entries_of(store: Store, wanted: Mapping[str, str], *, after: int) -> Iterator[Entry]:
+    """The entries with these values in these columns, oldest first, with the state of reservations."""
+    query = select(_entries, _closing.c.kind.label("closed")).select_from(
+        _entries.outerjoin(_closing, _closing.c.reservation == _entries.c.number)
+    )
+    for column, value in wanted.items():
+        query = query.where(_entries.c[column] == value)
+    for row in _rows(store, query, after=after):
+        yield entry_from(store.name, row)
+
+
+def lines_of(store: Store) -> Iterator[str]:
+    """Every entry as a line of JSON, with the hash of the one before it."""
+    previous = FIRST
+    for row in _rows(store, select(_entries), after=0):
+        yield canonical({**row, "previous": previous})
+        previous = row["hash"]
+
+
+def spent(connection: Connection, dataset: str, analyst: str | None, *, adjacency: Any) -> Cost:
+    """The sum of all costs charged to a data set, or of those of one analyst."""
+    query = select(_entries.c.cost).where(_entries.c.kind == "reserve", _entries.c.dataset == dataset)
+    if analyst is not None:
+        query = query.where(_entries.c.analyst == analyst)
+    costs = Counter(row.cost for row in connection.execute(query))
+    parts = [(leaf, times * often) for text, often in costs.items() for leaf, times in Cost.from_json(text).parts]
+    return Cost(tuple(parts), adjacency)
+
+
+def entry_from(name: str, row: Any) -> Entry:
+    """The entry in a row of the ledger of this name."""
+    try:
+        state = STATES[row["closed"]] if row["kind"] == "reserve" and "closed" in row else None
+        return Entry.from_row(row, state)
+    except (ValueError, TypeError, KeyError) as error:
+        raise LedgerCorrupt(name, (f"entry {row['number']} cannot be read",)) from error
+
+
+def _rows(store: Store, query: Select[Any], *, after: int) -> Iterator[Any]:
+    """The rows of a query over entries, oldest first: others may write between two pages."""
+    query = query.order_by(_entries.c.number).limit(_PAGE)
+    while True:
+        with store.reading() as connection:
+            rows = connection.execute(query.where(_entries.c.number > after)).mappings().all()
+        yield from rows
+        if len(rows) < _PAGE:
+            return
+        after = rows[-1]["number"]
