@@ -25,7 +25,7 @@ def opened(tables: dict[str, TablePolicy]) -> Curator:
 
 
 def planned(curator: Curator, text: str, epsilon: float, delta: float, **call: Any) -> Any:
-    return curator._planned(text, epsilon, delta, None, call)[3][0]
+    return curator._desk.take(text, epsilon=epsilon, delta=delta, cost=None, call=call).plans[0]
 
 
 def measured(curator: Curator, text: str, epsilon: float, delta: float, **call: Any) -> Measured:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from discreet.accounting import Budget, Cost
-from discreet.arguments import nonnegative, positive
 from discreet.engines import DuckDBEngine
 from discreet.errors import (
     BudgetExceeded,
@@ -23,17 +20,15 @@ from discreet.errors import (
 from discreet.ledger import Ledger
 from discreet.ledger.names import name as checked_name
 from discreet.query.answer import Answer
+from discreet.query.asked import Asked, Desk
 from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes
 from discreet.query.limits import refusal_of, set_limit
 from discreet.query.measuring import Measured, measure
 from discreet.query.opening import budget_of, establish, ledger_of, policy_of, versions_of
-from discreet.query.options import Options
-from discreet.query.parse import parse, render
-from discreet.query.private import Private, plans_of, total_cost
+from discreet.query.parse import render
 from discreet.query.records import records_of
 from discreet.query.report import report_of
-from discreet.query.target import Target, target_of
 
 if TYPE_CHECKING:
     import os
@@ -48,12 +43,6 @@ if TYPE_CHECKING:
     from discreet.query.policy import Policy
 
 __all__ = ["Curator"]
-
-_REMEMBERED = 128
-"""So many plans are kept."""
-
-_REFINED = 10
-"""A refusal says for how much the question would be answered, to a thousandth of what was asked for."""
 
 
 class Model(Protocol):
@@ -90,9 +79,8 @@ class Curator:
     def __init__(self, policy: Policy, *, engine: DuckDBEngine, catalog: Catalog, ledger: Ledger, analyst: str) -> None:
         self.policy, self.ledger, self.analyst = policy, ledger, analyst
         self._engine, self._catalog = engine, catalog
-        self._opened_with = self.budget  # the default delta of questions follows it
+        self._desk = Desk(policy, catalog, self.budget)
         self._closed = False
-        self._questions: dict[str, Question] = {}  # by their text
         self._files = versions_of(policy)  # of the data that the answers are about
 
     @classmethod
@@ -174,26 +162,25 @@ class Curator:
         cost, unless `reuse` is False. A question that reads public tables alone is free and needs no price.
         """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
-        question, target, options, plans = self._planned(text, epsilon, delta, cost, call)
-        if target is None or not plans:
+        self._check_open()
+        asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
+        if asked.price is None:
             self._check_files()
-            return self._answer(question, None, (), (), repeated=False, entry=None)
-        total = total_cost(plans)
-        fingerprint = self._fingerprint(question, target, options)
-        if reuse:
-            measured = self._measured_before(fingerprint, plans)
-            if measured is not None:
-                return self._answer(question, target, plans, measured, repeated=True, entry=None)
+            return self._answer(asked, ())
+        fingerprint = asked.fingerprint(self._files)
+        measured = self._measured_before(fingerprint, asked) if reuse else None
+        if measured is not None:
+            return self._answer(asked, measured, repeated=True)
         self._check_files()
-        public = self._public_tables(question)
+        public = self._public_tables(asked.question)
         try:
-            entry = self._reserve(total, text, fingerprint)
+            entry = self._reserve(asked.cost, text, fingerprint)
         except BudgetExceeded as error:
-            raise self._refusal(error, question, target, options) from None
+            raise asked.refusal(error, self._denied) from None
         try:
             with self._engine.session() as session:
-                measured = tuple(measure(session, plan) for plan in plans)
-            answer = self._answer(question, target, plans, measured, repeated=False, entry=entry.id, public=public)
+                measured = tuple(measure(session, plan) for plan in asked.plans)
+            answer = self._answer(asked, measured, entry=entry.id, public=public)
             kept = to_bytes(measured)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
             problem = type(error).__name__
@@ -223,19 +210,18 @@ class Curator:
         It also says whether the question was answered before, and whether enough is left to pay for it.
         """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
-        question, target, options, plans = self._planned(text, epsilon, delta, cost, call)
-        total = total_cost(plans)
+        self._check_open()
+        asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
         answered, refusal = False, None
-        if target is not None and plans:
-            fingerprint = self._fingerprint(question, target, options)
-            answered = reuse and self._measured_before(fingerprint, plans) is not None
-            denied = None if answered else refusal_of(self.ledger, self.policy, total, analyst=self.analyst)
-            refusal = None if denied is None else self._refusal(denied, question, target, options)
+        if asked.price is not None:
+            answered = reuse and self._measured_before(asked.fingerprint(self._files), asked) is not None
+            denied = None if answered else self._denied(asked.cost)
+            refusal = None if denied is None else asked.refusal(denied, self._denied)
         return Explanation(
-            question=question,
-            target=target if plans else None,
-            plans=plans,
-            cost=total,
+            question=asked.question,
+            target=asked.price,
+            plans=asked.plans,
+            cost=asked.cost,
             tree=render(text, self._catalog),
             answered=answered,
             refusal=refusal,
@@ -345,45 +331,14 @@ class Curator:
 
     # ---------------------------------------------------------------- steps
 
-    def _planned(
-        self, text: str, epsilon: float | None, delta: float | None, cost: Cost | None, call: dict[str, Any]
-    ) -> tuple[Question, Target | None, Options, tuple[Private, ...]]:
-        self._check_open()
-        if not isinstance(text, str):
-            raise InvalidArgument("text", text, "pass a question in SQL, as text")
-        question = self._parsed(text)
-        written = dict(question.options)
-        for name, check in (("epsilon", positive), ("delta", nonnegative)):
-            if name in written:  # also where the call says something else, and wins
-                check(name, written[name])
-        price = (
-            written.pop("epsilon", None) if epsilon is None and cost is None else epsilon,
-            written.pop("delta", None) if delta is None else delta,
-            cost,
-        )
-        free = not question.blocks and price[0] is None and cost is None
-        target = None if free else target_of(*price, self._opened_with)
-        stated = {name: value for name, value in call.items() if value is not None}
-        written.pop("epsilon", None)
-        written.pop("delta", None)
-        options = Options.of({**self._defaults(question), **written, **stated})
-        options.check(question)
-        return question, target, options, () if target is None else plans_of(question, target, options)
-
-    def _parsed(self, text: str) -> Question:
-        """The plan of the text, which depends on the text and the tables alone: it is kept for the next time."""
-        question = self._questions.get(text)
-        if question is None:
-            question = parse(text, self._catalog)
-            if len(self._questions) >= _REMEMBERED:
-                self._questions.clear()
-            self._questions[text] = question
-        return question
-
-    def _measured_before(self, fingerprint: str, plans: tuple[Private, ...]) -> tuple[Measured, ...] | None:
+    def _measured_before(self, fingerprint: str, asked: Asked) -> tuple[Measured, ...] | None:
         """The stored answer; None if there is none, or none that this release can read: then it is asked anew."""
         kept = self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst)
-        return None if kept is None else from_bytes(kept, plans)
+        return None if kept is None else from_bytes(kept, asked.plans)
+
+    def _denied(self, cost: Cost) -> BudgetExceeded | None:
+        """The error that this cost would meet now, or None."""
+        return refusal_of(self.ledger, self.policy, cost, analyst=self.analyst)
 
     def _reserve(self, cost: Cost, what: str, fingerprint: str | None = None) -> Entry:
         """The charge, on the disk; refused if the data is about other units than these by now."""
@@ -406,19 +361,6 @@ class Curator:
             if not Path(path).exists():
                 raise SourceError(path, "is no longer there", "Put it back, or open the data again.")
 
-    def _defaults(self, question: Question) -> dict[str, int]:
-        """The policy's limits, the smallest of the tables that are asked."""
-        names = {name.lower() for block in question.blocks for name in block.tables}
-        limits: dict[str, int] = {}
-        for name, table in self.policy.tables.items():
-            if name.lower() not in names:
-                continue
-            for limit in ("max_groups", "max_rows"):
-                value = getattr(table, limit)
-                if value is not None:
-                    limits[limit] = min(value, limits.get(limit, value))
-        return limits
-
     def _public_tables(self, question: Question) -> dict[str, pa.Table]:
         if not question.public_tables:
             return {}
@@ -430,44 +372,24 @@ class Curator:
 
     def _answer(
         self,
-        question: Question,
-        target: Target | None,
-        plans: tuple[Private, ...],
-        measured: Any,
+        asked: Asked,
+        measured: tuple[Measured, ...],
         *,
-        repeated: bool,
-        entry: int | None,
+        repeated: bool = False,
+        entry: int | None = None,
         public: Mapping[str, pa.Table] | None = None,
     ) -> Answer:
-        tables = self._public_tables(question) if public is None else public
+        tables = self._public_tables(asked.question) if public is None else public
         return Answer.made(
-            question,
+            asked.question,
             measured,
             tables,
-            cost=total_cost(plans),
-            report=report_of(plans),
+            cost=asked.cost,
+            report=report_of(asked.plans),
             repeated=repeated,
             entry=entry,
-            target=target,
+            target=asked.price,
         )
-
-    def _refusal(self, error: BudgetExceeded, question: Question, target: Target, options: Options) -> BudgetExceeded:
-        """The ledger's refusal, in the words of the question: the most for which it would be answered."""
-        if error.unbounded:
-            return error
-        low, high = 0.0, target.size
-        for _ in range(_REFINED):
-            middle = (low + high) / 2
-            plans = plans_of(question, target.resized(middle), options)
-            denied = refusal_of(self.ledger, self.policy, total_cost(plans), analyst=self.analyst)
-            low, high = (middle, high) if denied is None else (low, middle)
-        return BudgetExceeded(
-            requested=target.size, remaining=low, unit=target.unit, of=error.of, until=error.until, question=True
-        )
-
-    def _fingerprint(self, question: Question, target: Target, options: Options) -> str:
-        facts = [question.canonical, str(target), repr(options), self._files]
-        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
 @contextmanager

@@ -1,0 +1,132 @@
+"""`Asked`: a question with everything that is decided about it before any data is touched or anything is paid."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.arguments import nonnegative, positive
+from discreet.errors import BudgetExceeded, InvalidArgument
+from discreet.query.options import Options
+from discreet.query.parse import parse
+from discreet.query.private import Private, plans_of, total_cost
+from discreet.query.target import Target, target_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from discreet.accounting import Budget, Cost
+    from discreet.query.catalog import Catalog
+    from discreet.query.plan import Question
+    from discreet.query.policy import Policy
+
+__all__ = ["Asked", "Desk"]
+
+_REMEMBERED = 128
+"""So many plans are kept."""
+
+_REFINED = 10
+"""A refusal says for how much the question would be answered, to a thousandth of what was asked for."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, its price, how contributions are bounded, and the private plan of each of its blocks.
+
+    Without a price (`target` None) it is about public tables alone, and has no plans.
+    """
+
+    question: Question
+    target: Target | None
+    options: Options
+    plans: tuple[Private, ...]
+
+    @property
+    def price(self) -> Target | None:
+        """What is paid for it; None if it is free."""
+        return self.target if self.plans else None
+
+    @property
+    def cost(self) -> Cost:
+        """What answering it costs, never above the price."""
+        return total_cost(self.plans)
+
+    def fingerprint(self, files: list[list[Any]]) -> str:
+        """What identical questions about the same versions of files share."""
+        facts = [self.question.canonical, str(self.target), repr(self.options), files]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+    def refusal(self, error: BudgetExceeded, denied: Callable[[Cost], object]) -> BudgetExceeded:
+        """The ledger's refusal, in the words of the question: the most for which it would not be denied."""
+        if error.unbounded or self.target is None:
+            return error
+        low, high = 0.0, self.target.size
+        for _ in range(_REFINED):
+            middle = (low + high) / 2
+            plans = plans_of(self.question, self.target.resized(middle), self.options)
+            low, high = (middle, high) if denied(total_cost(plans)) is None else (low, middle)
+        return BudgetExceeded(
+            requested=self.target.size,
+            remaining=low,
+            unit=self.target.unit,
+            of=error.of,
+            until=error.until,
+            question=True,
+        )
+
+
+class Desk:
+    """Takes questions about the tables of a policy: what the text, the call and the policy say becomes an `Asked`."""
+
+    def __init__(self, policy: Policy, catalog: Catalog, budget: Budget) -> None:
+        self._policy, self._catalog = policy, catalog
+        self._budget = budget  # the default delta of questions follows it
+        self._questions: dict[str, Question] = {}  # by their text
+
+    def take(
+        self, text: str, *, epsilon: float | None, delta: float | None, cost: Cost | None, call: Mapping[str, Any]
+    ) -> Asked:
+        """The question at its price; what the call says wins over the text, and the text over the policy."""
+        if not isinstance(text, str):
+            raise InvalidArgument("text", text, "pass a question in SQL, as text")
+        question = self._parsed(text)
+        written = dict(question.options)
+        for name, check in (("epsilon", positive), ("delta", nonnegative)):
+            if name in written:  # also where the call says something else, and wins
+                check(name, written[name])
+        written_epsilon, written_delta = written.pop("epsilon", None), written.pop("delta", None)
+        if epsilon is None and cost is None:
+            epsilon = written_epsilon
+        if delta is None and written_delta is not None:
+            delta = written_delta
+        free = not question.blocks and epsilon is None and cost is None
+        target = None if free else target_of(epsilon, delta, cost, self._budget)
+        stated = {name: value for name, value in call.items() if value is not None}
+        options = Options.of({**self._defaults(question), **written, **stated})
+        options.check(question)
+        return Asked(question, target, options, () if target is None else plans_of(question, target, options))
+
+    def _parsed(self, text: str) -> Question:
+        """The plan of the text, which depends on the text and the tables alone: it is kept for the next time."""
+        question = self._questions.get(text)
+        if question is None:
+            question = parse(text, self._catalog)
+            if len(self._questions) >= _REMEMBERED:
+                self._questions.clear()
+            self._questions[text] = question
+        return question
+
+    def _defaults(self, question: Question) -> dict[str, int]:
+        """The policy's limits, the smallest of the tables that are asked."""
+        names = {name.lower() for block in question.blocks for name in block.tables}
+        limits: dict[str, int] = {}
+        for name, table in self._policy.tables.items():
+            if name.lower() not in names:
+                continue
+            for limit in ("max_groups", "max_rows"):
+                value = getattr(table, limit)
+                if value is not None:
+                    limits[limit] = min(value, limits.get(limit, value))
+        return limits
