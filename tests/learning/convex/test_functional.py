@@ -1,8 +1,10 @@
 """The functional mechanism: a noisy quadratic problem that always has a minimum, at the cost it states."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -119,3 +121,47 @@ def test_an_audit_finds_nothing_and_would_find_a_quarter_of_the_noise():
     assert check(release=release, cost=plan.cost, inputs=inputs, draws=600, bad_values=[None]).passed
     _, too_little = plan_and_release(Goal(epsilon=12.0))
     assert not check(release=too_little, cost=plan.cost, inputs=inputs, draws=600, bad_values=[None]).passed
+
+
+def test_the_measured_excess_stays_below_the_theorem_and_that_of_far_more_noise_does_not():
+    rng = np.random.default_rng(6)
+    n, d, runs = 100_000, 5, 20
+    table = rng.standard_normal((n, d))
+    table /= np.linalg.norm(table, axis=1)[:, None]
+    targets = np.clip(table @ [0.5, -0.4, 0.4, -0.3, 0.5] + 0.1 * rng.standard_normal(n), -1, 1)
+    best = np.linalg.lstsq(table, targets, rcond=None)[0]
+    facts = Facts(loss=Squared(1.0), features=d, row_norm=1.0, adjacency="replace-one")
+    problem = Problem.of(facts, table, targets)
+
+    def excess(epsilon):
+        plan = FunctionalMechanism().plan(facts, Goal(epsilon=epsilon, delta=1e-6, adjacency="replace-one"))
+        return np.array([np.mean((table @ (plan.run(problem).weights - best)) ** 2) / 2 for _ in range(runs)])
+
+    size = float(np.linalg.norm(best))
+    bound = FunctionalMechanism().utility_bound(n=n, d=d, epsilon=1.0, delta=1e-6, radius=size)
+    found = excess(1.0)
+    assert found.mean() + 6 * found.std() / np.sqrt(runs) < bound
+    assert bound < np.mean((table @ best) ** 2) / 2  # better than no weights at all
+    assert excess(0.001).mean() > bound
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), ridge=st.floats(0.05, 20.0), noise=st.floats(0.0, 20.0))
+def test_whatever_the_noise_the_excess_is_within_the_inequality_of_the_proof(seed, ridge, noise):
+    rng = np.random.default_rng(seed)
+    d = 4
+    half = rng.standard_normal((d, d)) * rng.lognormal(0, 2, d)
+    matrix, best = half @ half.T, rng.standard_normal(d)
+    shaken = noise * rng.standard_normal((d, d))
+    shaken, pushed = (shaken + shaken.T) / 2, noise * rng.standard_normal(d)
+    plan = FunctionalMechanism().plan(Facts(loss=Squared(1.0), features=d, row_norm=1.0), GOAL)
+    plan = replace(plan, relative_ridge=plan.relative_ridge * ridge / plan.ridge)
+    found = np.linalg.solve(plan.repaired(matrix + shaken), matrix @ best + pushed)
+    excess = (found - best) @ matrix @ (found - best) / 2
+    v, r = np.abs(np.linalg.eigvalsh(shaken)).max(), np.linalg.norm(best)
+    xi = 2 * v * r + np.linalg.norm(pushed)
+    curved = (np.sqrt(ridge) * r + xi / np.sqrt(ridge)) ** 2 / 4
+    assert excess <= (curved + v * (r + xi / ridge) ** 2) / 2 * (1 + 1e-6) + 1e-9
+    # without the noise's part it would not hold
+    if noise == 0:
+        assert excess <= ridge * r**2 / 8 * (1 + 1e-6)

@@ -1,11 +1,13 @@
 """Several passes in the same order: the closed form of their cost, and PNSGD on the records repeated."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from discreet import InvalidArgument
 from discreet.learning import Facts, Goal, Logistic, Problem
-from discreet.learning.convex import MultiEpochPNSGD
+from discreet.learning.convex import PNSGD, MultiEpochPNSGD
 from discreet.learning.convex.pnsgd import PNSGDPlan
 from discreet.noise.testing import SeededGenerator
 
@@ -64,8 +66,47 @@ def test_many_short_passes_cross_blocks_of_noise_where_they_should(monkeypatch):
     test_it_is_pnsgd_on_the_records_repeated(5, 4)
 
 
-def test_no_theorem_bounds_its_excess_risk_and_it_says_so():
-    with pytest.raises(InvalidArgument, match="no theorem"):
-        MultiEpochPNSGD().utility_bound(n=100, d=2, epsilon=1.0, delta=1e-6)
+@pytest.mark.parametrize(("batches", "epochs"), [(1, 100), (4, 60), (1, 400)])
+def test_the_measured_excess_stays_below_the_theorem_in_the_worst_order(batches, epochs):
+    rng = np.random.default_rng(2)
+    n, d, radius = 4000, 3, 2.0
+    table = rng.standard_normal((n, d))
+    table /= np.linalg.norm(table, axis=1)[:, None]
+    order = np.argsort(table[:, 0])  # an order that is as bad as can be
+    table = table[order]
+    labels = (table[:, 0] > 0).astype(float)
+    facts = facts_of(records=n)
+    solver = MultiEpochPNSGD(epochs=epochs, batch=n // batches, radius=radius)
+    goal = Goal(epsilon=2.0, delta=1e-5, adjacency="replace-one")
+    problem = Problem.of(facts, table, labels)
+    best = problem.objective(np.array([radius, 0.0, 0.0])) / n  # the farther along the first axis the better
+    bound = solver.utility_bound(n=n, d=d, epsilon=2.0, delta=1e-5, radius=radius, smoothness=0.25)
+
+    def excess(plan, runs):
+        return np.array([problem.objective(plan.run(problem).weights) / n for _ in range(runs)]) - best
+
+    found = excess(solver.plan(facts, goal), 15)
+    assert found.mean() + 6 * found.std() / np.sqrt(15) < bound  # six standard errors
+    # steps that are far too small get nowhere, and the measurement would show it
+    if batches == 1:
+        assert bound < 1.0
+        lost = excess(replace(solver, step=1e-6).plan(facts, goal), 2)
+        assert lost.mean() > found.mean() + 0.1
+
+
+def test_one_pass_worth_of_error_is_what_batches_cost_and_one_batch_has_none():
+    solver = MultiEpochPNSGD(epochs=9)
+    fixed = {"radius": 2.0, "lipschitz": 1.5, "noise": 0.5}
+    # one batch: the bound of PNSGD for as many steps
+    alone = solver.bound(step=0.1, batches=1, **fixed)
+    assert alone == pytest.approx(PNSGD().bound(step=0.1, steps=9, radius=2.0, size=np.hypot(1.5, 0.5)), rel=1e-12)
+    # two: a pass is a step of twice the size whose second half starts 0.1 (L + s) too far away
+    square = 2 * (1.5**2 + 0.5**2) + 2 * 1.5 * (1.5 + 0.5)
+    both = PNSGD().bound(step=0.2, steps=9, radius=2.0, size=np.sqrt(square) / 2)
+    assert solver.bound(step=0.1, batches=2, **fixed) == pytest.approx(both, rel=1e-12)
+    assert MultiEpochPNSGD().utility_bound(n=10**5, d=10, epsilon=1.0, delta=1e-6) == 2.0  # says nothing, and no more
+
+
+def test_no_passes_are_refused():
     with pytest.raises(InvalidArgument, match="epochs"):
         MultiEpochPNSGD(epochs=0)

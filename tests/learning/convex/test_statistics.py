@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -151,3 +151,72 @@ def test_targets_beyond_their_bound_count_as_the_bound():
     assert isinstance(plan, StatisticsPlan)
     weights = plan.run(Problem.of(facts, np.ones((100, 1)), np.full(100, 1e9))).weights
     assert weights[0] == pytest.approx(1.0, abs=1e-3)
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), level=st.floats(0.05, 20.0), noise=st.floats(0.0, 20.0))
+def test_whatever_the_noise_the_excess_is_within_the_inequality_of_the_proof(seed, level, noise):
+    rng = np.random.default_rng(seed)
+    d = 4
+    half = rng.standard_normal((d, d)) * rng.lognormal(0, 2, d)
+    matrix, best = half @ half.T, rng.standard_normal(d)
+    shaken = noise * rng.standard_normal((d, d))
+    shaken, pushed = (shaken + shaken.T) / 2, noise * rng.standard_normal(d)
+    found = adaptive_ridge(matrix + shaken, matrix @ best + pushed, level=level)
+    excess = (found - best) @ matrix @ (found - best) / 2
+    v, r = np.abs(np.linalg.eigvalsh(shaken)).max(), np.linalg.norm(best)
+    xi = 2 * v * r + np.linalg.norm(pushed)
+    curved = 9 / (16 * np.sqrt(3)) * (np.sqrt(level) * r + xi / np.sqrt(level)) ** 2
+    assert excess <= (curved + v * (r + xi / (2 * level)) ** 2) / 2 * (1 + 1e-6) + 1e-9
+
+
+@pytest.mark.parametrize("least", [1.0, 0.01])
+def test_the_measured_excess_stays_below_the_theorem_and_that_of_far_more_noise_does_not(least):
+    rng = np.random.default_rng(6)
+    n, d, runs = 40_000, 5, 20
+    table = rng.standard_normal((n, d)) * np.geomspace(1.0, least, d)
+    table /= np.maximum(1.0, np.linalg.norm(table, axis=1))[:, None]
+    targets = np.clip(table @ [0.5, -0.4, 0.4, -0.3, 0.5] + 0.1 * rng.standard_normal(n), -1, 1)
+    best = np.linalg.lstsq(table, targets, rcond=None)[0]
+    facts = Facts(loss=Squared(1.0), features=d, row_norm=1.0, adjacency="replace-one")
+    problem = Problem.of(facts, table, targets)
+
+    def excess(epsilon):
+        plan = SufficientStatistics().plan(facts, Goal(epsilon=epsilon, delta=1e-6, adjacency="replace-one"))
+        return np.array([np.mean((table @ (plan.run(problem).weights - best)) ** 2) / 2 for _ in range(runs)])
+
+    size = float(np.linalg.norm(best))
+    bound = SufficientStatistics().utility_bound(n=n, d=d, epsilon=1.0, delta=1e-6, radius=size)
+    found = excess(1.0)
+    assert found.mean() + 6 * found.std() / np.sqrt(runs) < bound
+    assert bound < np.mean((table @ best) ** 2) / 2  # better than no weights at all
+    assert excess(0.001).mean() > bound
+
+
+def test_the_bound_falls_with_records_and_epsilon_and_grows_as_the_root_of_the_dimension():
+    def bound(**changes):
+        return SufficientStatistics().utility_bound(**{"n": 10**6, "d": 100, "epsilon": 0.5, "delta": 1e-6, **changes})
+
+    assert bound(n=10**7) == pytest.approx(bound() / 10)
+    assert bound(d=400) == pytest.approx(2 * bound(), rel=0.15)
+    assert bound(epsilon=1.0) == pytest.approx(bound() / 2, rel=0.05)
+    # in other units of rows and weights the same
+    assert bound(smoothness=16.0, lipschitz=4.0, radius=0.25) == pytest.approx(bound(), rel=1e-6)
+    with pytest.raises(InvalidArgument, match="intercept"):
+        SufficientStatistics(intercept=True).utility_bound(n=10, d=2, epsilon=1.0, delta=1e-6)
+
+
+def test_moments_of_the_noise_are_bounded_and_not_by_much():
+    facts = Facts(loss=Squared(1.0), features=30, row_norm=1.0)
+    plan = SufficientStatistics().plan(facts, GOAL)
+    none = Problem.of(facts, np.zeros((1, 30)), np.zeros(1))
+    noise = [plan.matrix.release(none.rows) for _ in range(300)]
+    sizes = np.array([np.abs(np.linalg.eigvalsh(matrix)).max() for matrix in noise])
+    (first, second, third), (e1, e2) = plan.noise_moments
+    for power, bound in ((1, first), (2, second), (3, third)):
+        found = sizes**power
+        assert found.mean() + 6 * found.std() / np.sqrt(300) < bound < 1.6**power * found.mean()
+    vectors = np.array([plan.vector.release(none.rows, np.zeros(1)) for _ in range(300)])
+    squares = np.sum(vectors**2, axis=1)
+    assert squares.mean() - 6 * squares.std() / np.sqrt(300) < e2 < squares.mean() + 6 * squares.std() / np.sqrt(300)
+    assert np.sqrt(squares).mean() < e1 * 1.05

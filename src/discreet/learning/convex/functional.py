@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.arguments import positive, unit_fraction
+from discreet.arguments import count, positive, unit_fraction
 from discreet.errors import InvalidArgument
 from discreet.learning.convex.solver import Fitted, Solver
-from discreet.learning.convex.statistics import QuadraticPlan
+from discreet.learning.convex.statistics import QuadraticPlan, quadratic_facts
+from discreet.learning.goal import Goal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from discreet.learning.goal import Goal
     from discreet.learning.losses import Expansion
     from discreet.learning.problem import Facts, Problem
     from discreet.noise import Generator
@@ -70,6 +70,28 @@ class FunctionalMechanism(Solver):
         if facts.adjacency != goal.adjacency:
             raise InvalidArgument("goal", goal, f"its adjacency is not that of the facts, {facts.adjacency!r}")
         return FunctionalPlan(facts, goal, self.share, expansion.slope, expansion=expansion, relative_ridge=self.ridge)
+
+    def utility_bound(
+        self,
+        *,
+        n: int,
+        d: int,
+        epsilon: float,
+        delta: float,
+        lipschitz: float = 1.0,
+        radius: float = 1.0,
+        smoothness: float | None = None,
+    ) -> float:
+        r"""A bound on the expected excess of the mean quadratic expansion on n records, one of which may be replaced.
+
+        Against the expansion's minimum, if that has norm at most r = `radius`, for |slope at 0| ||x|| <= `lipschitz`
+        and curvature ||x||^2 <= `smoothness`, without alpha. For squares the expansion is the loss itself; for others
+        what it leaves out comes on top. docs/solvers/functional-mechanism.md has the proof.
+        """
+        facts = quadratic_facts(d=d, lipschitz=lipschitz, smoothness=smoothness)
+        plan = self.plan(facts, Goal(epsilon=epsilon, delta=delta, adjacency="replace-one"))
+        total = plan.excess_above(positive("radius", radius), gain=0.25, size=plan.ridge, slope=1.0)
+        return total / count("n", n, least=1)
 
 
 @dataclass(frozen=True)

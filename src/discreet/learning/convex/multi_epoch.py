@@ -18,6 +18,8 @@ from discreet.accounting.iteration.by_position import multi_epoch_pnsgd_by_posit
 from discreet.accounting.iteration.personal import PersonalCosts
 from discreet.arguments import count
 from discreet.learning.convex.hidden import HiddenPlan, HiddenSolver
+from discreet.learning.convex.pnsgd import harmonic
+from discreet.learning.goal import Goal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,3 +103,46 @@ class MultiEpochPNSGD(HiddenSolver):
         steps = -(-records // batch) * self.epochs
         step = self.chosen_step(facts, lambda size: self.radius / (size * math.sqrt(steps)), sigma=sigma)
         return MultiEpochPlan(facts, self.radius, batch, step, sigma, epochs=self.epochs)
+
+    def bound(self, *, step: float, batches: int, radius: float, lipschitz: float, noise: float) -> float:
+        r"""A bound on E F(x_K) - min F after K passes over m batches in any order, F the mean of their losses.
+
+            R^2 / (2 eta m (K + 1)) + (eta B / (2 m)) (1 + 1 + 1/2 + ... + 1/K),
+            B = m (L^2 + s^2) + 2 L sum_{j<m} (j L + sqrt(j) s),        s = sqrt(d) sigma = `noise`:
+
+        for convex losses that are L-Lipschitz on a ball of radius R, from its centre: a pass is one step of m eta with
+        an error, see docs/proofs/pnsgd-lattice.md. It says something for few, large batches and many passes only: in a
+        fixed order that may be the worst one a pass is worth no more than one full gradient.
+        """
+        places = np.arange(batches, dtype=np.float64)
+        drift = float(np.sum(places * lipschitz + np.sqrt(places) * noise))
+        square = batches * (lipschitz**2 + noise**2) + 2 * lipschitz * drift
+        first = radius**2 / (2 * step * batches * (self.epochs + 1))
+        return first + step * square / (2 * batches) * (1 + harmonic(self.epochs))
+
+    def utility_bound(
+        self,
+        *,
+        n: int,
+        d: int,
+        epsilon: float,
+        delta: float,
+        lipschitz: float = 1.0,
+        radius: float = 1.0,
+        smoothness: float | None = None,
+    ) -> float:
+        """A bound on the expected excess of the mean loss on these n records, one of which may be replaced.
+
+        `bound` with the noise and the step of the plan, for n that is a multiple of the batch; never more than 2 L R,
+        which is the most that losses can differ by in the ball.
+        """
+        n, d = count("n", n, least=1), count("d", d, least=1)
+        mu = Goal(epsilon=epsilon, delta=delta).gaussian
+        batch = min(n, self.batch or self.best_batch(n, 2 * math.sqrt(d) / mu))
+        batches = -(-n // batch)
+        sigma = 2 * lipschitz / (batch * mu) * math.sqrt((self.epochs - 1) / batches + 1)
+        noise = sigma * math.sqrt(d)
+        best = radius / (math.hypot(lipschitz, noise) * math.sqrt(batches * self.epochs))
+        step = self.step or min(best, math.inf if smoothness is None else 1 / smoothness)
+        found = self.bound(step=step, batches=batches, radius=radius, lipschitz=lipschitz, noise=noise)
+        return min(found, 2 * lipschitz * radius)
