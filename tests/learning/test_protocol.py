@@ -13,6 +13,7 @@ from discreet.learning import (
     LinearSVC,
     LogisticRegression,
     PoissonRegressor,
+    PrivateSearchCV,
     Ridge,
     StandardScaler,
 )
@@ -30,6 +31,13 @@ ESTIMATORS = [
     LogisticRegression(**PUBLIC, classes="private"),
     LinearSVC(**PUBLIC, classes="private"),
     PoissonRegressor(**PUBLIC, most=20),
+    PrivateSearchCV(
+        LinearRegression(**NARROW),
+        {"fit_intercept": [True, False]},
+        epsilon=300.0,
+        delta=1e-3,
+        target_bounds=(-4, 4),
+    ),
 ]
 
 

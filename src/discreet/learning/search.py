@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +23,7 @@ from discreet.errors import CertificateError, InvalidArgument
 from discreet.learning.account import Stopped
 from discreet.learning.data_free import public_rows, why_refused
 from discreet.learning.estimator import MANY, REHEARSED, PrivateEstimator, stop
-from discreet.learning.inputs import chosen_rows, indexable
+from discreet.learning.inputs import chosen_rows, indexable, numeric
 from discreet.learning.pipeline import PrivatePipeline
 from discreet.learning.report import Release
 from discreet.learning.scaling import one_bound
@@ -113,7 +113,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
         account = self._account(charge)
         base, total = _base(goal, runs)
         models = [_set(tried, setting) for setting in grid]
-        table, targets = indexable(X), np.asarray(y)
+        table, targets = indexable(X), self._targets(y)
         if not self._unseen:
             self._try(models, base, table, targets)
         account.pay(
@@ -155,6 +155,24 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
         )
         return self
 
+    def _targets(self, y: Any) -> NDArray[Any]:
+        """One target for each record, numbers for a regression."""
+        if y is None:
+            raise InvalidArgument("y", None, "a search requires y to be passed, but the target y is None")
+        targets = np.asarray(y)
+        if targets.ndim == 2 and targets.shape[1] == 1:
+            targets = column_or_1d(targets, warn=True)
+        if targets.ndim != 1:
+            raise InvalidArgument("y", "what was passed", "y should be a 1d array, one target for each record")
+        if targets.dtype.kind == "c":
+            raise InvalidArgument("y", "what was passed", "Complex data not supported; learn one part of it")
+        if is_classifier(self.estimator):
+            return targets
+        try:
+            return numeric(targets.astype(np.float64) if targets.dtype.kind == "O" else targets)
+        except (TypeError, ValueError):
+            raise InvalidArgument("y", f"targets of dtype {targets.dtype}", "pass numbers") from None
+
     def _runs(self, grid: list[dict[str, Any]]) -> Runs:
         return Runs(self.expected_runs if self.expected_runs is not None else max(2.0, len(grid)), law=self.runs_law)
 
@@ -170,10 +188,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
 
     def _try(self, models: list[Any], base: Cost, table: Any, targets: NDArray[Any]) -> None:
         """Refuse what can be refused before anything is paid: every setting on invented rows, one on the records."""
-        if targets.ndim != 1 or len(targets) != getattr(table, "shape", (len(table),))[0]:
-            raise InvalidArgument(
-                "X, y", "what was passed", "X and y must have the same number of rows, and y one column"
-            )
+        if len(targets) != getattr(table, "shape", (len(targets),))[0]:
+            raise InvalidArgument("X, y", "what was passed", "X and y must have the same number of rows")
         rows = public_rows(table, REHEARSED)
         if rows is not None and len(targets):
             for model in models:
