@@ -230,8 +230,12 @@ def test_what_no_record_makes_right_is_said_with_its_step_and_costs_nothing():
     for wrong, word in (({"bounds": None}, "model: bounds"), ({"bounds": [(0, 1)] * 3}, "for all 2 columns")):
         with pytest.raises(InvalidArgument, match=word):
             pipeline(**wrong).fit(X, y, charge=lambda cost, *, reason: spent.append(cost))
-    with pytest.raises(InvalidArgument, match="adjacency"):
+    with pytest.raises(InvalidArgument, match="all steps must have the same"):
         pipeline(adjacency="replace-one").fit(X, y)
+    replaced = PrivatePipeline([("scale", scale(adjacency="replace-one")), ("model", model(bounds=None))])
+    with pytest.raises(InvalidArgument, match="model: bounds"):
+        replaced.set_params(model__adjacency="replace-one").fit(X, y, charge=lambda cost, *, reason: spent.append(cost))
+    assert replaced.set_params(model__bounds=(-3, 3)).fit(X, y).cost_.adjacency == "replace-one"
     with pytest.raises(InvalidArgument, match="none of them"):
         PrivatePipeline([("a", Normalizer())]).fit(X, y)
     with pytest.raises(InvalidArgument, match="model: LogisticRegression"):

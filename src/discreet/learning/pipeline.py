@@ -111,7 +111,7 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
         _ = self.price  # says what is wrong with a price before anything is spent
         rows = public_rows(X, REHEARSED)
         if rows is not None:
-            self._rehearse(rows, unseen=False, records=len(X))
+            self._rehearse(rows, unseen=False, records=len(X) if self.adjacency == "replace-one" else MANY)
         table = X
         for place, (name, step) in enumerate(steps):
             if isinstance(step, PrivateEstimator):
@@ -167,8 +167,6 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
         Steps for one's own records may need values that invented rows do not have: what cannot be tried is believed.
         """
         steps = clone(self)._flat(unseen=unseen)
-        if self.adjacency == "replace-one":
-            return  # plans depend on the number of records, which invented rows do not have
         for place, (name, step) in enumerate(steps):
             last = place + 1 == len(steps)
             try:
