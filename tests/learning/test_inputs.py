@@ -23,6 +23,7 @@ from discreet.learning import (
     Ridge,
     StandardScaler,
 )
+from discreet.learning.convex import PNSGD
 
 SECRET = 123.456789
 ROWS = np.full((37, 2), SECRET)
@@ -213,3 +214,63 @@ def test_the_columns_of_an_arrow_table_are_known_by_their_names(make):
     for other in (NAMES, pa.array([0] * 37, pa.timestamp("s")), [{"a": 1}] * 37):
         with pytest.raises(InvalidArgument, match="must be numbers"):
             StandardScaler(bounds=(0, 200)).fit(make({"dose": ROWS[:, 0], "other": other}))
+
+
+FRAME = pd.DataFrame({"dose": ROWS[:, 0], "age": np.arange(37.0)})
+BY_NAME = {
+    "a dict": {"age": (0, 50), "dose": (0, 200)},
+    "a series of pairs": pd.Series({"age": (0, 50), "dose": (0, 200)}),
+    "a frame, a row for each": pd.DataFrame({"low": [0, 0], "high": [50, 200]}, index=["age", "dose"]),
+    "a frame, a column for each": pd.DataFrame({"age": [0, 50], "dose": [0, 200]}),
+}
+
+
+@pytest.mark.parametrize("kind", BY_NAME)
+@pytest.mark.parametrize("estimator", MODELS, ids=lambda model: type(model).__name__)
+def test_bounds_are_read_by_the_names_of_columns(estimator, kind):
+    seen = clone(estimator).set_params(bounds=[(0, 200), (0, 50)], random_state=3).fit(FRAME, LABELS)
+    named = clone(estimator).set_params(bounds=BY_NAME[kind], random_state=3).fit(FRAME, LABELS)
+    for name in ("coef_", "cluster_centers_", "mean_", "theta_"):
+        assert np.array_equal(getattr(seen, name, 0), getattr(named, name, 0))
+
+
+@pytest.mark.parametrize("estimator", [*MODELS[:1], *MODELS[5:7]], ids=lambda model: type(model).__name__)
+def test_bounds_by_other_names_are_refused_before_anything_is_spent(estimator):
+    wrong = {
+        "did you mean 'dose'": {"age": (0, 50), "doze": (0, 200)},
+        "for 'dose' as well": {"age": (0, 50)},
+        "low < high": {"age": (50, 0), "dose": (0, 200)},
+        "or the other way round": pd.DataFrame(np.zeros((3, 3))),
+    }
+    for said, bounds in wrong.items():
+        with pytest.raises(InvalidArgument, match=said):
+            clone(estimator).set_params(bounds=bounds).fit(FRAME, LABELS, charge=pytest.fail)
+    with pytest.raises(InvalidArgument, match="have no names"):
+        clone(estimator).set_params(bounds=BY_NAME["a dict"]).fit(ROWS, LABELS, charge=pytest.fail)
+
+
+def test_bounds_by_name_go_with_purchases():
+    frame = FRAME.assign(a=0.0, b=1.0, c=0.5)
+    bounds = {**BY_NAME["a dict"], "a": (0, 1), "b": (0, 1), "c": (0, 1)}
+    fitted = PoissonRegressor(bounds=bounds, most=1000, epsilon=50.0).fit(frame, LABELS)
+    assert fitted.coef_.shape == (5,)
+
+
+@pytest.mark.parametrize(
+    ("solver", "said"),
+    [
+        ("PNSGD", "did you mean 'pnsgd'"),
+        ("PreconditionedDescent", "did you mean 'preconditioned'"),
+        ("noisy gradient descent", "did you mean 'descent'"),
+        ("objectiv", "did you mean 'objective'"),
+        ("MultiEpochPNSGD", "pass an instance: MultiEpochPNSGD()"),
+        (PNSGD, r"pass an instance, such as PNSGD\(\)"),
+        (dict, "choose one of 'auto'"),
+        ("newton", "'preconditioned', 'statistics', or pass a solver of discreet.learning.convex"),
+        (None, "choose one of 'auto'"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [*MODELS[:2], *MODELS[3:6]], ids=lambda model: type(model).__name__)
+def test_a_solver_that_is_none_is_refused_with_the_one_that_was_meant(estimator, solver, said):
+    with pytest.raises(InvalidArgument, match=said):
+        clone(estimator).set_params(solver=solver).fit(None, None)

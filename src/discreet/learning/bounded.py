@@ -69,7 +69,7 @@ class BoundedEstimator(PrivateEstimator):
         if isinstance(self.bounds, str):
             ends = buy_bounds(goal.share(_BOUNDS), table, account)
         else:
-            ends = checked_bounds(self.bounds, features)
+            ends = checked_bounds(self.bounds, features, self._names())
             public.append("the bounds of the columns; values beyond are clamped")
         scaling = Scaling.between(ends, same_units=same_units, constant=constant)
         norm = scaling.worst_norm

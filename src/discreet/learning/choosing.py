@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from discreet.errors import InvalidArgument
+from discreet.learning import convex
 from discreet.learning.convex.descent import NoisyGradientDescent
 from discreet.learning.convex.functional import FunctionalMechanism
 from discreet.learning.convex.leader import FollowTheRegularizedLeader
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from discreet.learning.goal import Goal
     from discreet.learning.problem import Facts
 
-__all__ = ["SOLVERS", "chosen_solver", "needs_records"]
+__all__ = ["SOLVERS", "check_solver", "chosen_solver", "needs_records"]
 
 _NAMED: dict[str, Callable[[], Solver]] = {
     "descent": NoisyGradientDescent,
@@ -39,6 +42,28 @@ _NAMED: dict[str, Callable[[], Solver]] = {
 SOLVERS = ("auto", *_NAMED)
 _WIDE = 1000
 """Beyond this many features a second moment has more entries than it is worth."""
+
+
+def check_solver(asked: object) -> None:
+    """Refuse what is no solver, with the name or the call that was meant."""
+    if isinstance(asked, Solver) or (isinstance(asked, str) and asked in SOLVERS):
+        return
+    everyone = f"choose one of {', '.join(map(repr, SOLVERS))}, or pass a solver of discreet.learning.convex"
+    if isinstance(asked, type):
+        hint = f"pass an instance, such as {asked.__name__}()" if issubclass(asked, Solver) else everyone
+        raise InvalidArgument("solver", f"the class {asked.__name__}", hint)
+    written = str(asked).lower().replace("_", "").replace(" ", "").replace("-", "")
+    meant = next((name for name, make in _NAMED.items() if written in (name, _class_name(make))), None)
+    if meant is None:
+        others = {name.lower(): name for name in convex.__all__ if name not in ("Fitted", "Plan", "Solver")}
+        if written in others:
+            raise InvalidArgument("solver", asked, f"pass an instance: {others[written]}() of discreet.learning.convex")
+        meant = next(iter(difflib.get_close_matches(written, SOLVERS, n=1)), None)
+    raise InvalidArgument("solver", asked, everyone + (f"; did you mean {meant!r}?" if meant else ""))
+
+
+def _class_name(make: Callable[[], Solver]) -> str:
+    return type(make()).__name__.lower()
 
 
 def needs_records(asked: object, features: int, goal: Goal) -> bool:

@@ -70,6 +70,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     _unseen: bool = False
     _rehearsed: int | None = None  # in a rehearsal, the number of records that is taken for public
+    _rehearsed_names: Any = None  # and the names of the columns
 
     cost_: Cost
     noise_: dict[str, float]
@@ -126,6 +127,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         rehearsal: Any = clone(self)
         rehearsal._unseen = unseen  # what a curator must refuse is refused here as well
         rehearsal._rehearsed = records
+        rehearsal._rehearsed_names = self._names()
         with suppress(Stopped):
             rehearsal.fit(rows, invented_labels(self, len(rows), labels))
 
@@ -134,6 +136,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         records = len(table) if self.adjacency == "replace-one" else MANY
         rows = np.zeros((REHEARSED, table.shape[1]))
         return lambda: self._rehearse(rows, unseen=self._unseen, records=records)
+
+    def _names(self) -> Any:
+        """The names of the columns that it is fitted to, if they have any."""
+        return self._rehearsed_names if self._rehearsed is not None else getattr(self, "feature_names_in_", None)
 
     def _number(self, records: Any) -> int:
         """How many records there are, where that is public; in a rehearsal, as many as it stands for."""

@@ -9,9 +9,8 @@ import numpy as np
 
 from discreet.arguments import count, nonnegative, one_of, positive
 from discreet.errors import InvalidArgument
-from discreet.learning.choosing import SOLVERS, chosen_solver, needs_records
+from discreet.learning.choosing import check_solver, chosen_solver, needs_records
 from discreet.learning.convex.hidden import HiddenPlan
-from discreet.learning.convex.solver import Solver
 from discreet.learning.estimator import PrivateEstimator
 from discreet.learning.inputs import read_table
 from discreet.learning.problem import Facts, Problem
@@ -95,8 +94,7 @@ class PrivateLinearModel(PrivateEstimator):
             one_of("alpha", self.alpha, ["auto"])
         else:
             nonnegative("alpha", self.alpha)
-        if not isinstance(self.solver, Solver):
-            one_of("solver", self.solver, SOLVERS)
+        check_solver(self.solver)
         return goal
 
     def _prepared(self, goal: Goal, table: Reals, account: Account, *, labels: Any = None) -> Prepared:
@@ -127,7 +125,7 @@ class PrivateLinearModel(PrivateEstimator):
                 ends = buy_bounds(goal.share(_BOUNDS), table, account)
                 self.bounds_ = np.column_stack(ends)  # released: predictions clamp to them too
             else:
-                ends = checked_bounds(self.bounds, features)
+                ends = checked_bounds(self.bounds, features, self._names())
                 public.append("the bounds of the columns; values beyond are clamped")
             scaling = Scaling.within(ends, constant=constant) if constant else Scaling.through_zero(ends)
             part = goal.share(_NORM)

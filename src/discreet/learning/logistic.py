@@ -56,7 +56,8 @@ class LogisticRegression(LinearClassifier):
     purchases included; delta=0 asks for pure epsilon. What is known about the data beforehand is stated, and never
     taken from the data:
 
-    `bounds`      a pair (low, high) for all columns or one for each; values beyond are clamped. "private" buys them.
+    `bounds`      a pair (low, high) for all columns or one for each, in a list, or by their names in a dict or a frame
+                  if X has names; values beyond are clamped. "private" buys them.
     `row_norm`    a bound on the l2 norm of a row (scaled by the bounds, if there are any); longer rows are shortened.
                   Beside bounds of more than four columns it is bought if it is not stated (5 % of the price).
     `classes`     the list of labels; "private" buys those that are common.

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.arguments import real
+from discreet.arguments import one_of, real
 from discreet.errors import InvalidArgument
 from discreet.learning.rows import RowLattice
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Reals = NDArray[np.float64]
@@ -36,8 +38,14 @@ def one_bound(name: str, bounds: Any) -> tuple[float, float]:
     return pair
 
 
-def checked_bounds(bounds: Any, features: int) -> tuple[Reals, Reals]:
-    """The lower and upper bounds of every column: from one pair for all, or one pair for each."""
+def checked_bounds(bounds: Any, features: int, names: Sequence[str] | None = None) -> tuple[Reals, Reals]:
+    """The lower and upper bounds of every column: from one pair for all, or one pair for each.
+
+    Pairs may be given by the `names` of the columns, if these have any: a dict or a Series of pairs, or a frame with a
+    row or a column for each.
+    """
+    if hasattr(bounds, "items"):
+        bounds = _in_order(_by_name(bounds, features), names)
     table = np.asarray(bounds, dtype=object)
     if table.shape == (2,):
         pairs = [one_bound("bounds", bounds)] * features
@@ -47,9 +55,47 @@ def checked_bounds(bounds: Any, features: int) -> tuple[Reals, Reals]:
         raise InvalidArgument(
             "bounds",
             f"of shape {table.shape}",
-            f"pass one pair (low, high) for all {features} columns, one for each of them, or 'private' to buy them",
+            f"pass one pair (low, high) for all {features} columns, one for each of them in a list or in a dict by "
+            "their names, or 'private' to buy them",
         )
     return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
+
+
+def _by_name(bounds: Any, features: int) -> dict[Any, Any]:
+    """Pairs by name, from a dict, a Series, or a frame: with two columns, or with two rows and other columns."""
+    if not hasattr(bounds, "columns"):
+        return dict(bounds.items())
+    values = np.asarray(bounds, dtype=object)
+    if values.shape == (2, features) and (features != 2 or not _is_low_high(bounds.columns)):
+        return dict(zip(bounds.columns, values.T.tolist(), strict=True))
+    if values.ndim == 2 and values.shape[1] == 2:
+        return dict(zip(bounds.index, values.tolist(), strict=True))
+    raise InvalidArgument(
+        "bounds",
+        f"a frame of shape {values.shape}",
+        "pass one with a row for each column of X and two columns, low and high, or the other way round",
+    )
+
+
+def _is_low_high(columns: Any) -> bool:
+    """Whether two columns of a frame are the bounds themselves, where they might also be the columns of X."""
+    return [str(name).lower() for name in columns] in (["low", "high"], ["lower", "upper"], ["min", "max"])
+
+
+def _in_order(pairs: dict[Any, Any], names: Sequence[str] | None) -> list[Any]:
+    if names is None:
+        raise InvalidArgument(
+            "bounds",
+            f"by the names {', '.join(map(repr, pairs))}",
+            "the columns of X have no names; pass a data frame, or a list of pairs in the order of the columns",
+        )
+    known = [str(name) for name in names]
+    for name in pairs:
+        one_of("bounds", name, known)
+    missing = [name for name in known if name not in pairs]
+    if missing:
+        raise InvalidArgument("bounds", pairs, f"state a pair (low, high) for {', '.join(map(repr, missing))} as well")
+    return [pairs[name] for name in known]
 
 
 @dataclass(frozen=True, eq=False)

@@ -275,6 +275,9 @@ class HiddenPlan(Plan):
             bound=self.facts.loss.lipschitz,
         )
 
+    is_random: ClassVar[bool] = False
+    """Whether `span` is random, and secret."""
+
     def span(self, generator: Generator | None) -> tuple[int, int]:
         """The first step that is taken, and the one after the last; random for some, never dependent on the data."""
         del generator
@@ -297,7 +300,8 @@ class HiddenPlan(Plan):
         state = np.zeros(facts.dimension, dtype=np.int64)
         starts = self._starts
         block = max(1, _DRAWS // facts.dimension)
-        for low in shown(range(first, last, block), self.name, verbose=verbose):
+        # a bar for a random span would tell what must stay secret
+        for low in shown(range(first, last, block), self.name, verbose=verbose and not self.is_random):
             high = min(low + block, last)
             noise = rounded_gaussian(scale, (high - low, facts.dimension), generator=generator)
             while low < high:  # a pass over the data ends within the block

@@ -74,6 +74,8 @@ class SkipPlan(HiddenPlan):
             lambda position: self._at((position - 1) // self.batch + 1),
         )
 
+    is_random: ClassVar[bool] = True
+
     def span(self, generator: Generator | None) -> tuple[int, int]:
         return uniform_integers(self.starts, generator=generator), self.batches
 

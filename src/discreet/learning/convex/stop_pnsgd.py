@@ -129,6 +129,8 @@ class StopPlan(HiddenPlan):
             tasks=self.tasks,
         )
 
+    is_random: ClassVar[bool] = True
+
     def span(self, generator: Generator | None) -> tuple[int, int]:
         return 0, 1 + uniform_integers(self.batches, generator=generator)
 
