@@ -50,6 +50,24 @@ class LayerKernel(Protocol):
     ) -> int: ...
 
 
+def _draw(word: np.uint64, guide: NDArray[np.int32], thresholds: NDArray[np.uint64]) -> np.int64:
+    """k, the draw of a word: the number of thresholds up to its first 63 bits; -1 - k if it equals the last of them."""
+    k = np.int64(guide[np.int64(word >> np.uint64(48))])
+    if k < 0:
+        u = word >> np.uint64(1)
+        low, high = 0, thresholds.size
+        while low < high:
+            middle = (low + high) // 2
+            if thresholds[middle] <= u:
+                low = middle + 1
+            else:
+                high = middle
+        k = np.int64(low)
+        if low > 0 and thresholds[low - 1] == u:
+            k = np.int64(-1) - k
+    return k
+
+
 def look_up(
     words: NDArray[np.uint64],
     guide: NDArray[np.int32],
@@ -60,21 +78,11 @@ def look_up(
     """Write the draw of each word and the places of words that equal a threshold; returns the number of the latter."""
     found = 0
     for i in range(words.size):
-        word = words[i]
-        k = np.int64(guide[np.int64(word >> np.uint64(48))])
+        k = _draw(words[i], guide, thresholds)
         if k < 0:
-            u = word >> np.uint64(1)
-            low, high = 0, thresholds.size  # the number of thresholds <= u, by bisection
-            while low < high:
-                middle = (low + high) // 2
-                if thresholds[middle] <= u:
-                    low = middle + 1
-                else:
-                    high = middle
-            k = np.int64(low)
-            if low > 0 and thresholds[low - 1] == u:
-                doubtful[found] = i
-                found += 1
+            doubtful[found] = i
+            found += 1
+            k = np.int64(-1) - k
         drawn[i] = k
     return found
 
@@ -98,21 +106,11 @@ def layered(  # noqa: PLR0917
     spare, up = np.uint64(63 - shift), np.int64(shift)
     for i in range(words.size):
         word = words[i]
-        k = np.int64(guide[np.int64(word >> np.uint64(48))])
+        k = _draw(word, guide, thresholds)
         if k < 0:
-            u = word >> np.uint64(1)
-            low, high = 0, thresholds.size  # the number of thresholds <= u, by bisection
-            while low < high:
-                middle = (low + high) // 2
-                if thresholds[middle] <= u:
-                    low = middle + 1
-                else:
-                    high = middle
-            k = np.int64(low)
-            if low > 0 and thresholds[low - 1] == u:
-                doubtful[found] = i
-                found += 1
-                continue
+            doubtful[found] = i
+            found += 1
+            continue
         place = places[i]
         most = (np.float64(np.int64(place >> np.uint64(11))) + 1.0) * _UNIT
         chance = np.float64(np.int64(chances[i] >> np.uint64(11))) * _UNIT
@@ -132,8 +130,10 @@ def load() -> bool:
     global _kernel, _layers
     try:
         from numba import njit
+        from numba.extending import register_jitable
     except ImportError:
         return False
+    register_jitable(_draw)  # compiled into both, and still a function of Python
     try:
         compiled = [njit(cache=True, nogil=True)(function) for function in (look_up, layered)]
     except RuntimeError:  # no folder in which compiled code could be kept for the next process
