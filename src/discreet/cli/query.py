@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,11 +14,34 @@ from discreet.cli.account import examples
 from discreet.cli.number import left, number
 from discreet.cli.options import Json
 from discreet.cli.prices import meaning
+from discreet.cli.question import (
+    Analyst,
+    Bounds,
+    BudgetDelta,
+    BudgetEpsilon,
+    BudgetMu,
+    BudgetRho,
+    Delta,
+    Epsilon,
+    LedgerFile,
+    MaxGroups,
+    MaxRows,
+    Mu,
+    Name,
+    Rho,
+    Source,
+    Sql,
+    Unit,
+    bounds_of,
+    budget_of,
+    cost_of,
+    text_of,
+)
 from discreet.cli.show import as_json, facts
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from discreet.accounting import Budget, Cost
+    from discreet.accounting import Budget
     from discreet.query import Answer, Curator, Explanation
 
 __all__ = ["query"]
@@ -35,70 +57,6 @@ query = typer.Typer(
         'discreet query run visits.toml "SELECT city, COUNT(*) AS n FROM visits GROUP BY city" --epsilon 0.5',
     ),
 )
-
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="SOURCE", help="A policy (.toml, .yaml), or data: Parquet or CSV files, a pattern, a DuckDB database."
-    ),
-]
-Sql = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
-Unit = Annotated[
-    str | None,
-    typer.Option("--unit", metavar="COLUMN", help="The column that says whose row it is, or row. Policies say it."),
-]
-Epsilon = Annotated[
-    float | None, typer.Option("--epsilon", parser=number, metavar="EPSILON", help="What the question may cost.")
-]
-Delta = Annotated[
-    float | None,
-    typer.Option(
-        "--delta", parser=number, metavar="DELTA", help="Goes with --epsilon; by default 1/100 of the budget's."
-    ),
-]
-Rho = Annotated[
-    float | None, typer.Option("--rho", parser=number, metavar="RHO", help="What it may cost, in zCDP, instead.")
-]
-Mu = Annotated[
-    float | None, typer.Option("--mu", parser=number, metavar="MU", help="What it may cost, in Gaussian DP, instead.")
-]
-BudgetEpsilon = Annotated[
-    float | None,
-    typer.Option(
-        "--budget-epsilon",
-        parser=number,
-        metavar="EPSILON",
-        help="The budget of the data; needed once, if no policy states it.",
-    ),
-]
-BudgetDelta = Annotated[
-    float | None, typer.Option("--budget-delta", parser=number, metavar="DELTA", help="Goes with --budget-epsilon.")
-]
-BudgetRho = Annotated[
-    float | None, typer.Option("--budget-rho", parser=number, metavar="RHO", help="The budget, in zCDP, instead.")
-]
-BudgetMu = Annotated[
-    float | None, typer.Option("--budget-mu", parser=number, metavar="MU", help="The budget, in Gaussian DP, instead.")
-]
-LedgerFile = Annotated[
-    str | None,
-    typer.Option("--ledger", metavar="FILE", help="Where spending is kept; by default a file beside the source."),
-]
-Analyst = Annotated[str, typer.Option("--analyst", metavar="NAME", help="Who asks.")]
-Name = Annotated[
-    str | None,
-    typer.Option("--name", metavar="NAME", help="What to call the data; by default as its file. Policies say it."),
-]
-MaxGroups = Annotated[
-    int | None, typer.Option("--max-groups", metavar="COUNT", help="Groups in which one unit counts, at most.")
-]
-MaxRows = Annotated[
-    int | None, typer.Option("--max-rows", metavar="COUNT", help="Rows with which a unit counts in a group, at most.")
-]
-Bounds = Annotated[
-    list[str] | None,
-    typer.Option("--bounds", metavar="LOW,HIGH", help="The public range of all arguments, or COLUMN=LOW,HIGH."),
-]
 
 
 def run(
@@ -137,10 +95,10 @@ def run(
     The cost is shown first. What was paid is written to the ledger before any row is read, and stays paid.
     """
     unit_fraction("--confidence", confidence)
-    text = _text(sql)
-    budget = _budget(budget_epsilon, budget_delta, budget_rho, budget_mu)
-    price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "cost": _cost(epsilon, rho, mu)}
-    limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": _bounds(bounds)}
+    text = text_of(sql)
+    budget = budget_of(budget_epsilon, budget_delta, budget_rho, budget_mu)
+    price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "cost": cost_of(epsilon, rho, mu)}
+    limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds_of(bounds)}
     with _opened(source, unit=unit, budget=budget, ledger=ledger, analyst=analyst, name=name, spends=not dry_run) as it:
         with _in_options():
             planned = it.explain(text, **price, **limits, reuse=reuse)
@@ -194,10 +152,10 @@ def explain(
 
     Spends nothing, reads no row, and writes nothing, not even a new ledger. Data needs no budget to be explained.
     """
-    text = _text(sql)
-    budget = _budget(budget_epsilon, budget_delta, budget_rho, budget_mu)
-    price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "cost": _cost(epsilon, rho, mu)}
-    limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": _bounds(bounds)}
+    text = text_of(sql)
+    budget = budget_of(budget_epsilon, budget_delta, budget_rho, budget_mu)
+    price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "cost": cost_of(epsilon, rho, mu)}
+    limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds_of(bounds)}
     opening: dict[str, Any] = {"unit": unit, "ledger": ledger, "analyst": analyst, "name": name, "spends": False}
     try:
         with _opened(source, budget=budget, **opening) as it, _in_options():
@@ -276,54 +234,6 @@ def _in_options() -> Iterator[None]:
 
 
 _HINTS = {"unit": "--unit", "budget": "--budget-epsilon", "epsilon, cost": "--epsilon"}
-
-
-def _text(sql: str) -> str:
-    return sys.stdin.read() if sql == "-" else sql
-
-
-def _one(given: dict[str, float | None]) -> dict[str, float]:
-    """The only one of several options that is given; wrong usage if there are more."""
-    found = {name: value for name, value in given.items() if value is not None}
-    if len(found) > 1:
-        raise typer.BadParameter("pass one of them", param_hint=", ".join(found))
-    return found
-
-
-def _budget(epsilon: float | None, delta: float | None, rho: float | None, mu: float | None) -> Budget | None:
-    found = _one({"--budget-epsilon": epsilon, "--budget-rho": rho, "--budget-mu": mu})
-    if delta is not None and epsilon is None:
-        raise typer.BadParameter("goes with --budget-epsilon", param_hint="--budget-delta")
-    if not found:
-        return None
-    from discreet.accounting import Budget
-
-    if epsilon is not None:
-        return Budget(epsilon=epsilon, delta=delta or 0.0)
-    return Budget(rho=rho) if rho is not None else Budget(mu=mu)
-
-
-def _cost(epsilon: float | None, rho: float | None, mu: float | None) -> Cost | None:
-    _one({"--epsilon": epsilon, "--rho": rho, "--mu": mu})
-    from discreet.accounting import Cost
-
-    if rho is not None:
-        return Cost.concentrated(rho)
-    return Cost.gaussian_dp(mu) if mu is not None else None
-
-
-def _bounds(given: list[str] | None) -> dict[str, tuple[float, float]] | tuple[float, float] | None:
-    if not given:
-        return None
-    named: dict[str, tuple[float, float]] = {}
-    for text in given:
-        column, equals, pair = text.rpartition("=")
-        ends = pair.split(",")
-        if len(ends) != 2:
-            raise typer.BadParameter(f"'{text}' is not LOW,HIGH or COLUMN=LOW,HIGH", param_hint="--bounds")
-        low, high = (number(end.strip()) for end in ends)
-        named[column if equals else "*"] = (low, high)
-    return named
 
 
 def _assumed() -> Budget:
