@@ -424,6 +424,18 @@ def test_rows_are_not_public_in_one_table_and_protected_in_another(folder: Path,
             Policy(name="d", tables=tables).resolve(engine)
 
 
+def test_rows_have_one_unit_whatever_the_table_is_called(folder: Path, engine: DuckDBEngine) -> None:
+    frame = visits()
+    (folder / "linked.parquet").symlink_to(folder / "visits.parquet")
+    pairs = [(frame, frame), (folder / "visits.parquet", folder / "linked.parquet")]
+    for source, other in pairs:
+        tables = {"a": TablePolicy(source, unit="user_id"), "b": TablePolicy(other, unit="row")}
+        with pytest.raises(PolicyError, match=r"tables\.b\.unit: .* are those of 'a', whose unit is"):
+            Policy(name="d", tables=tables).resolve(engine)
+    same = {"a": TablePolicy(frame, unit="user_id"), "b": TablePolicy(frame, unit="USER_ID")}
+    assert set(Policy(name="d", tables=same).resolve(engine).tables) == {"a", "b"}
+
+
 def test_a_column_called_row_is_not_taken_for_row_level(engine: DuckDBEngine) -> None:
     with pytest.raises(PolicyError, match="the table has a column of this name too"):
         resolved(pa.table({"Row": [1]}), engine, unit="row")

@@ -61,11 +61,20 @@ def resolve(policy: Policy, engine: Engine) -> Catalog:
 
 
 def _apart(policy: Policy) -> None:
-    """No rows are public in one table and protected in another."""
+    """No rows are public in one table and protected in another, and no rows have two units.
+
+    A budget is about the unit of each table: rows that are also somebody else's would be paid for once and told twice.
+    """
     protected: dict[object, str] = {}
     for name, table in policy.tables.items():
-        if not table.public:
-            protected |= dict.fromkeys(_places(table), name)
+        for place in () if table.public else _places(table):
+            other = policy.tables[protected.setdefault(place, name)].unit
+            if str(other).lower() != str(table.unit).lower():
+                raise PolicyError(
+                    f"{policy.origin}: tables.{name}.unit",
+                    f"the rows of this table are those of '{protected[place]}', whose unit is {other}",
+                    "Declare them once, with the unit that is to be protected.",
+                )
     for name, table in policy.tables.items():
         if table.public:
             both = next((protected[place] for place in _places(table) if place in protected), None)
