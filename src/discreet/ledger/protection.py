@@ -43,6 +43,8 @@ def check(protects: object) -> dict[str, str]:
             "protects", protects, "pass the unit of each table, such as {'visits': 'user_id', 'events': 'row'}"
         )
     found = {_name(table).lower(): _name(unit).lower() for table, unit in protects.items()}
+    if len(found) != len(protects):
+        raise InvalidArgument("protects", protects, "name every table once: case is ignored")
     return dict(sorted(found.items()))
 
 
