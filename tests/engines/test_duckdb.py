@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import math
 import os
 import re
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -22,6 +24,7 @@ import pytest
 
 from discreet.engines import DuckDBEngine, Engine, Session
 from discreet.engines.duckdb import _remove
+from discreet.engines.frames import frame_of
 from discreet.errors import EngineError, InvalidArgument, SourceError
 from engines.sources import VISITS, csv, database, parquet, visits
 
@@ -342,6 +345,18 @@ def test_labels_are_hidden_inside_of_nested_types_too(engine: DuckDBEngine, tmp_
 
 def rows_before_sealing(engine: DuckDBEngine, relation: str) -> str:
     return str(engine._run(f"SELECT MIN(c) FROM {relation}")[0][0])
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["NaT", "<NA>", b"abc", b"\xff", bytearray(b"q"), None, math.nan, pd.NA, pd.NaT, Decimal("NaN"), "\ud800x", 1.5],
+)
+def test_a_row_of_a_pandas_column_reads_the_same_whatever_the_other_rows_hold(value: object) -> None:
+    """One person's number among texts once turned what is no text, or reads like nothing, of all others."""
+    alone, beside = pd.Series([None, "a"], dtype=object), pd.Series([None, "a", 5], dtype=object)
+    alone.iat[0] = beside.iat[0] = value
+    found = [frame_of(pd.DataFrame({"x": column}))["x"].to_pylist()[:2] for column in (alone, beside)]
+    assert found[0] == found[1]
 
 
 def test_a_pandas_column_of_objects_is_text_whatever_its_values_are(engine: DuckDBEngine) -> None:

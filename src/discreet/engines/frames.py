@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -135,13 +136,29 @@ def _from_series(series: Any) -> pa.Array | pa.ChunkedArray:
 
 
 def _texts(values: Iterable[Any]) -> pa.Array:
-    """Every value as text; a value is missing exactly if it is None or differs from itself, as NaN and NaT do."""
+    """Every value as text, by itself: what one row holds decides nothing about the others."""
     import pyarrow as pa
 
     return pa.array([_text(value) for value in values], type=pa.string())
 
 
 def _text(value: Any) -> str | None:
-    if value is None or (isinstance(value, float) and value != value) or str(value) in ("NaT", "<NA>"):  # noqa: PLR0124
+    """A value as Arrow reads it where all of them are texts, and in the words of Python otherwise.
+
+    It is missing if it is None, NaN, NaT or NA; a text that reads so is a text.
+    """
+    if isinstance(value, bytes | bytearray | memoryview):
+        try:
+            return bytes(value).decode("utf-8")
+        except UnicodeDecodeError:
+            return str(bytes(value))
+    text = str(value)
+    if not isinstance(value, str) and (value is None or text in ("NaT", "<NA>") or _is_nan(value)):
         return None
-    return str(value).encode("utf-8", "replace").decode("utf-8")
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _is_nan(value: Any) -> bool:
+    if isinstance(value, decimal.Decimal):
+        return value.is_nan()
+    return isinstance(value, float) and value != value  # noqa: PLR0124
