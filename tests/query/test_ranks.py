@@ -224,7 +224,7 @@ def test_all_choices_of_a_quantile_cost_no_more_than_the_measure(
         return choose(scores, scale=scale)
 
     def drawn(width: float, size: int, *, generator: object = None) -> np.ndarray:
-        levels.append((bound + 1) / width)
+        levels.append(bound * units.weight / width)
         return draw(width, size)
 
     monkeypatch.setattr(ranking, "exponential_choice", chosen)
@@ -236,6 +236,36 @@ def test_all_choices_of_a_quantile_cost_no_more_than_the_measure(
     )
     assert len(levels) == 2 + weighed
     assert 0.99 / noise < sum(levels) <= 1 / noise
+
+
+def test_a_unit_with_little_weight_in_many_groups_moves_what_is_known_of_their_rows_no_more_than_it_pays_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whole rows would be one more in every group as soon as the little weights of all units come to one."""
+    seen: list[tuple[np.ndarray, float]] = []
+
+    class Spy:
+        __array_ufunc__ = None
+
+        def __init__(self, scale: float) -> None:
+            self.scale = scale
+
+        def __radd__(self, exact: np.ndarray) -> np.ndarray:
+            seen.append((exact, self.scale))
+            return exact
+
+    monkeypatch.setattr(ranking, "rounded_laplace", lambda scale, *_, **__: Spy(scale))
+    groups, noise, scale = 100, 2.0, SCALES["positive"]
+    units = Units.of(scale, 1.0, noise, gaussian=False)
+    each = units.weight // groups
+    aggregate = Aggregate("quantile", "a0", "q", "x0", probability=0.5)
+    for people in (units.weight // each, units.weight // each + 1):
+        cells = Cells(groups, np.arange(groups), np.full(groups, 7), np.full(groups, people * each), scale)
+        measure_rank(
+            cells, aggregate, bound=1.0, units=units, noise=noise, gaussian=False, generator=None, weighed=True
+        )
+    (fewer, width), (more, _) = seen
+    assert np.abs(more - fewer).sum() / width <= ranking._COUNTED / noise
 
 
 @given(epsilon=st.floats(0.01, 6.0), part=st.floats(0.0, 0.98))

@@ -55,6 +55,7 @@ _FAR = 3.0
 _AROUND = 0.12  # share of the price for the interval
 _COUNTED = 0.02  # … and for the number of rows, where the blur of weighing them is needed
 _ORDINARY = 0.25  # of MIN and MAX, how much of the preference for ordinary values: else MIN of large ones would be 0
+_WIDEST = 1e12  # Laplace noise is drawn up to this scale; beyond, nothing is known of the number of rows
 _AIMED = 0.6  # y: what the interval aims at, in units of the noise of its choice
 
 
@@ -163,10 +164,13 @@ def _aims(
     aim = np.full(cells.groups, _AIMED * 2 * math.ceil(statistic.largest * bound) / (_AROUND * epsilon))
     if not weighed:
         return aim
-    # In whole rows, which one unit changes by its part of the bound, and one more for rounding.
-    scale = (math.ceil(bound / weighed) + 1) / (counted * epsilon) * (1 + 1e-12)
-    rows = cells.total // weighed + rounded_laplace(scale, cells.groups, generator=generator)
+    # Weights are whole numbers, which one unit changes by the bound in all groups together. Rounded to rows, it could
+    # change them by one in each of its groups.
+    scale = bound / (counted * epsilon) * (1 + 1e-12)
+    if scale > _WIDEST:
+        return aim
+    weight = cells.total + rounded_laplace(scale, cells.groups, generator=generator)
     p = statistic.a / parts
-    blur = np.sqrt(VARIED * np.maximum(rows, 0) * p * (1 - p)) * weighed * parts
+    blur = np.sqrt(VARIED * np.maximum(weight, 0) * p * (1 - p) * weighed) * parts
     found: NDArray[np.float64] = aim + blur
     return found
