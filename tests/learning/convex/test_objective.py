@@ -289,6 +289,7 @@ def test_an_attacker_finds_no_more_than_the_cost_and_would_find_noise_that_is_th
     ("goal", "loss", "solver", "words"),
     [
         (GOAL, Squared(1.0), ObjectivePerturbation(), "bounded slope"),
+        (GOAL, Logistic(), ObjectivePerturbation(share=0.95), "pass at most 0.5"),
         (GOAL, Logistic(), ObjectivePerturbation(gamma=1e-12), "proved small"),
         (Goal(epsilon=1.0, delta=1e-6, adjacency="replace-one"), Logistic(), ObjectivePerturbation(), "adjacency"),
     ],
@@ -296,6 +297,18 @@ def test_an_attacker_finds_no_more_than_the_cost_and_would_find_noise_that_is_th
 def test_what_it_cannot_do_is_refused_before_data_is_seen(goal, loss, solver, words):
     with pytest.raises(InvalidArgument, match=words):
         solver.plan(Facts(loss=loss, features=2, row_norm=1.0), goal)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("share", [1e-6, 0.1, 0.5])
+def test_every_share_up_to_a_half_has_a_plan(loss, share):
+    facts = Facts(loss=loss, features=2, row_norm=1.0)
+    for goal in (GOAL, Goal(mu=2.0), Goal(epsilon=1.0)):
+        plan = ObjectivePerturbation(share=share).plan(facts, goal)
+        assert goal.met_by(plan.cost)
+        assert 0 < plan.scale < 1e4
+    bound = ObjectivePerturbation(share=share).utility_bound(n=1000, d=2, epsilon=1.0, delta=1e-6, smoothness=1.0)
+    assert 0 < bound < math.inf
 
 
 @pytest.mark.parametrize("bad", [{"share": 0.0}, {"share": 1.0}, {"share": math.nan}, {"gamma": 0.0}, {"gamma": -1.0}])

@@ -56,6 +56,8 @@ _FINE_GAUSSIAN, _FINE_LAPLACE = 28, 38
 """Steps of b, in powers of two, to its scale: as fine as the exact samplers go."""
 _MOST = 500.0
 """A larger epsilon is met with noise for this one; e to its powers is still a float."""
+_LEAST_RATIO = 0.05
+"""Of what the noise may take of mu; less is refused, as a larger ridge would be far better."""
 _UP = 1 + 1e-12
 
 
@@ -119,13 +121,17 @@ class ObjectivePerturbation(Solver):
         ridge = _ridge_for(facts, math.log1p((self.share or (0.45 if shape.corners == 1 else 0.25)) * one))
         offset = _offset_at(facts, ridge)
         ratio = largest_ratio(one, offset=offset, shape=shape)
+        if ratio < _LEAST_RATIO * one:
+            raise InvalidArgument(
+                "share", self.share, "at so small a ridge the determinant alone costs the whole goal; pass at most 0.5"
+            )
         return ObjectivePlan(facts, ridge, offset, ratio, main.cost, rest, accuracy)
 
     def _by_profile(self, facts: Facts, goal: Goal, shape: Shape, accuracy: float) -> ObjectivePlan:
         """Slopes in several directions: the profile of (epsilon, delta) is much better than its Gaussian privacy."""
         rest, main = goal.carve(_BOX_PART)
         assert main.epsilon is not None
-        ridge = _ridge_for(facts, min(math.log1p((self.share or 0.45) * main.gaussian), 0.9 * main.epsilon))
+        ridge = _ridge_for(facts, min(math.log1p((self.share or 0.25) * main.gaussian), 0.9 * main.epsilon))
         offset = _offset_at(facts, ridge)
         box, corners = (main.epsilon, main.delta), shape.corners
         ratio = ratio_for(*box, corners=corners, offset=offset, changes=facts.changes)
@@ -159,6 +165,8 @@ class ObjectivePerturbation(Solver):
         one = main.gaussian / 2
         offset = min(math.log1p((self.share or 0.25) * one), _MOST_OFFSET)
         ratio = largest_ratio(one, offset=offset, shape=Shape(corners=2, is_line=True))
+        if ratio < _LEAST_RATIO * one:
+            raise InvalidArgument("share", self.share, "at so small a ridge there is no bound; pass at most 0.5")
         ridge, sigma = smoothness / math.expm1(offset), lipschitz / ratio
         gamma = (self.gamma or lipschitz * 2.0**-20) + sigma * math.sqrt(d) * 2.0**-_FINE_GAUSSIAN
         size = 2 * gamma / ridge / rest.gaussian * 1.001
