@@ -340,6 +340,7 @@ def test_a_repeated_question_is_free_however_it_is_written() -> None:
         assert again.bounds == first.bounds
         assert not curator.sql(BY_CITY, epsilon=1.25).repeated
         assert not curator.sql(BY_CITY, epsilon=1, max_rows=2).repeated
+        assert not curator.sql(BY_CITY, epsilon=1, max_groups=10**400, max_rows=10**400).repeated
         fresh = curator.sql(BY_CITY, epsilon=1, reuse=False)
         assert not fresh.repeated
         assert not fresh.to_arrow().equals(first.to_arrow())

@@ -231,3 +231,8 @@ def test_a_spread_of_numbers_as_large_as_floats_are_is_planned():
         "SELECT AVG(a) FROM (SELECT user_id, VAR_POP(spend * 1e306) AS a FROM visits GROUP BY 1)", shop.CATALOG
     )
     assert question.blocks[0].aggregates[0].bounds is None
+
+
+def test_a_limit_outside_of_the_parentheses_of_a_list_is_kept():
+    text = "SELECT COUNT(*) FROM visits WHERE city IN ((SELECT city FROM regions) ORDER BY city LIMIT 2)"
+    assert "LIMIT 2)" in parse(text, shop.CATALOG).blocks[0].rows

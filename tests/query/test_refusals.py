@@ -65,6 +65,14 @@ REFUSED = [
         "SELECT COUNT(*) FROM visits WHERE city IN (SELECT city FROM regions WHERE 5 > (SELECT COUNT(*) FROM users))",
         "answer of its own",
     ),
+    (
+        "SELECT COUNT(*) FROM visits, ((SELECT city AS c FROM regions) ORDER BY (SELECT COUNT(*) FROM users)) r",
+        "already aggregated",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE city IN ((SELECT city FROM regions) ORDER BY (SELECT COUNT(*) FROM users))",
+        "answer of its own",
+    ),
     ("SELECT COUNT(*) FROM (SELECT city FROM visits UNION ALL SELECT city FROM regions)", "UNION ALL of rows"),
     ("SELECT COUNT(*) FROM (SELECT user_id FROM visits UNION SELECT user_id FROM users)", "UNION removes"),
     ("SELECT COUNT(*) FROM visits EXCEPT SELECT COUNT(*) FROM users", "EXCEPT is not supported"),

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["Options"]
 
 
+_MOST = 1 << 62
+"""No unit has more groups, or rows in one."""
+
+
 @dataclass(frozen=True)
 class Options:
     """`max_groups`: groups kept of each unit, chosen at random. `max_rows`: rows' worth kept of each unit in each
@@ -37,7 +41,7 @@ class Options:
         for name in ("max_groups", "max_rows"):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, count(name, value, least=1))
+                object.__setattr__(self, name, min(count(name, value, least=1), _MOST))
         one_of("bounding", self.bounding, ("auto", "clip", "sample"))
         if self.bounding == "sample" and (self.max_groups is None or self.max_rows is None):
             raise InvalidArgument("bounding", self.bounding, "sampling needs max_groups= and max_rows=")

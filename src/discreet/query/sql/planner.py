@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Names", "Planner"]
 
 MOST_RELATIONS = 200
+OUTSIDE = ("with_", "order", "limit", "offset")  # what may stand beside a query in parentheses
 Names = Mapping[str, "Named"]
 
 
@@ -124,18 +125,21 @@ class Planner:
     def query(self, node: exp.Expr, names: Names) -> Relation:
         """The relation of a SELECT, of a UNION ALL, or of either in parentheses."""
         self.count(node)
+        before, self.mixed = self.mixed, False
+        relation = self._query(node, names)
+        if self.mixed and relation.level == "public":  # public rows beside an answer are no longer just public
+            relation = replace(relation, level="released")
+        self.mixed = before
+        return relation
+
+    def _query(self, node: exp.Expr, names: Names) -> Relation:
         if isinstance(node, exp.Subquery):
             self.only(node, {"this", "with_", "order", "limit", "offset"})
             return finished(self, self.query(node.this, self.with_names(node, names)), node, names)
         if isinstance(node, exp.Union):
             return self.union(node, names)
         if isinstance(node, exp.Select):
-            before, self.mixed = self.mixed, False
-            relation = self.select(node, names)
-            if self.mixed and relation.level == "public":  # public rows beside an answer are no longer just public
-                relation = replace(relation, level="released")
-            self.mixed = before
-            return relation
+            return self.select(node, names)
         raise self.source.refusal(
             f"{type(node).__name__.upper()} is not a question" if not isinstance(node, exp.SetOperation)
             else f"{type(node).__name__.upper()} is not supported",
@@ -366,7 +370,7 @@ class Planner:
     def inner(self, node: exp.Expr, names: Names, outer: Relation) -> Value:
         """The value of a subquery inside an expression: a list for IN, or one value."""
         query = node.args["query"] if isinstance(node, exp.In) else node
-        while isinstance(query, exp.Subquery) and not query.args.get("with_"):
+        while isinstance(query, exp.Subquery) and not any(query.args.get(part) for part in OUTSIDE):
             query = query.this
         relation = self.query(query, names)
         if relation.private or (outer.private and relation.level == "released"):
