@@ -81,6 +81,23 @@ def test_what_meets_the_goal_of_a_price_is_read_as_no_more_than_the_price(price)
 
 
 @pytest.mark.parametrize(
+    "spent",
+    [Cost.pure(0.5), Cost.approximate(0.4, 1e-7) + 3 * Cost.pure(0.1), Cost.laplace(2.5), Cost.gaussian(5.0)],
+    ids=["pure", "boxes", "laplace", "gaussian"],
+)
+def test_noise_beside_what_was_spent_meets_the_goal_and_little_less_would_not(spent):
+    goal = Goal(epsilon=1.0, delta=1e-6)
+    left = goal.after(spent)
+    assert goal.met_by(spent + Cost.gaussian(1 / left.gaussian))
+    assert not goal.met_by(spent + Cost.gaussian(1 / left.gaussian * 0.998))
+
+
+def test_a_purchase_that_leaves_no_room_for_noise_is_refused():
+    with pytest.raises(InvalidArgument, match="nothing is left"):
+        Goal(epsilon=1.0, delta=1e-6).after(Cost.pure(0.9999999))
+
+
+@pytest.mark.parametrize(
     ("arguments", "word"),
     [
         ({"epsilon": 0.0}, "epsilon"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from discreet.accounting import classic, renyi
 from discreet.accounting.leaves.guarantees import Approximate
 from discreet.accounting.leaves.leaf import Leaf, rdp_of
-from discreet.accounting.pair import Direction
+from discreet.accounting.pair import Direction, Pair
 from discreet.accounting.reading import Reading
 from discreet.accounting.saddle import Unreachable
 from discreet.errors import InvalidArgument
@@ -30,10 +31,16 @@ def renyi_total(parts: Parts, order: float) -> float:
             continue
         for direction in by_direction:
             if pair.symmetric and direction is Direction.BACKWARD:
-                by_direction[direction] += count * rdp_of(pair, order, Direction.FORWARD)
+                by_direction[direction] += count * _rdp(pair, order, Direction.FORWARD)
             else:
-                by_direction[direction] += count * rdp_of(pair, order, direction)
+                by_direction[direction] += count * _rdp(pair, order, direction)
     return (common + max(by_direction.values())) * (1 + 1e-15)
+
+
+@lru_cache(maxsize=512)
+def _rdp(pair: Pair, order: float, direction: Direction) -> float:
+    """Remembered: a search for one part's noise reads the others at the same orders again and again."""
+    return rdp_of(pair, order, direction)
 
 
 def guarantee_only(parts: Parts, method: str, epsilon: float | None, delta: float | None) -> Reading:

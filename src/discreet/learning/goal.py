@@ -16,6 +16,12 @@ from discreet.errors import InvalidArgument
 __all__ = ["Goal"]
 
 
+_NEAR = 3e-4
+"""How near the logarithm of a noise multiplier beside other releases is found."""
+_APART, _FARTHEST = 0.1, math.log(100.0)
+"""The first step of that search, and how far it goes."""
+
+
 @dataclass(frozen=True)
 class Goal:
     """The most that a fit may reveal about one record: (epsilon, delta), or mu for Gaussian privacy of any delta.
@@ -192,16 +198,12 @@ class Goal:
         return 0.0
 
     def _beside(self, spent: Cost) -> float:
-        """The smallest noise multiplier of a Gaussian release that, with what was spent, meets the goal."""
+        """The noise multiplier of a Gaussian release that, with what was spent, meets the goal."""
         assert self.epsilon is not None
-        alone = 1 / self.gaussian
-        return calibrate(
-            lambda s: spent + Cost.gaussian(s, adjacency=self.adjacency),
-            epsilon=self.epsilon,
-            delta=self.delta,
-            low=alone,
-            high=100 * alone,
-        )
+        found = _multiplier_beside(spent, self.epsilon, self.delta)
+        if found is None:
+            raise self._too_much(spent)
+        return found
 
     def _too_much(self, spent: Cost) -> InvalidArgument:
         return InvalidArgument("epsilon", self.epsilon or self.mu, f"nothing is left of it after {spent!r}; pass more")
@@ -247,6 +249,31 @@ class Goal:
 def _kinds(cost: Cost) -> set[str]:
     """The kinds of a cost's parts."""
     return {str(part.get("kind")) for part in cost.to_dict()["parts"]}
+
+
+@lru_cache(maxsize=64)
+def _multiplier_beside(spent: Cost, epsilon: float, delta: float) -> float | None:
+    """At most a thousandth above the least noise multiplier that meets the goal beside `spent`; None if none does.
+
+    A reading of several kinds of mechanism takes a tenth of a second: the last digits of noise are not worth many.
+    """
+    from scipy.optimize import brentq
+
+    def excess(log_multiplier: float) -> float:
+        cost = spent + Cost.gaussian(math.exp(log_multiplier), adjacency=spent.adjacency)
+        return cost.epsilon(delta) - epsilon
+
+    alone = math.log(_multiplier(epsilon, delta))
+    low, high = alone, alone + _APART
+    while excess(high) > 0:
+        if high >= alone + _FARTHEST:
+            return None
+        low, high = high, min(high + 2 * (high - low), alone + _FARTHEST)
+    if excess(low) > 0:
+        high = float(brentq(excess, low, high, xtol=_NEAR))
+    while excess(high) > 0:
+        high += _NEAR
+    return math.exp(high)
 
 
 @lru_cache(maxsize=256)
