@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from discreet.learning.convex.tilted import Shape, gaussian_privacy, largest_ratio, profile, profile_cost
 from learning.convex import flux
@@ -48,6 +48,29 @@ def test_no_shift_that_stretches_reveals_more_than_is_claimed(shape, low, relati
         assert found >= ratio - 1e-6  # the shift alone is reached
         if relative >= 1:
             assert found > 1.02 * ratio  # and the stretch is no fiction
+
+
+@pytest.mark.parametrize("shape", [ONE, TWO], ids=["one sign", "two signs"])
+@pytest.mark.parametrize("relative", [0.1, 0.3, 0.45, 0.55, 1.5])
+def test_far_out_where_a_falling_shift_helps_most_intervals_stay_within_the_claim(shape, relative):
+    # in logarithms, down to probabilities of 1e-190: at 0.45 the worst interval lies about seven deviations out
+    for ratio in (0.05, 1.0):
+        offset = math.log1p(relative * ratio)
+        fall, low = -math.expm1(-offset), 0.0 if shape.corners == 1 else -ratio
+        left = np.linspace(-3.0, 28.0, 500)[:, None]
+        length = np.geomspace(1e-3, (ratio - low) / fall + 20, 400)
+        right, shift = left + length, np.maximum(low, ratio - fall * length)
+        detection = ndtri_exp(log_mass(left, right))
+        found = detection - ndtri_exp(log_mass(left + ratio, right + shift))
+        largest = float(found[np.isfinite(found)].max())
+        assert largest <= gaussian_privacy(ratio, offset=offset, shape=shape) * (1 + 1e-9)
+        assert largest > ratio * (1 + 0.02 * min(relative, 1.0) ** 2)  # more than the shift alone
+
+
+def log_mass(left, right):
+    """ln P(left < Z < right), to the right of the centre."""
+    near, far = log_ndtr(-left), log_ndtr(-right)
+    return near + np.log1p(-np.exp(np.minimum(far - near, -1e-16)))
 
 
 def minimiser(records, slope, *, ridge, sigma, places):
