@@ -24,6 +24,7 @@ SHAPES = {
             "weights": WEIGHTS,
             "groups": st.integers(1, 5000),
             "alone": st.booleans(),
+            "tails": st.integers(0, 3),
         }
     )
 }
@@ -60,6 +61,16 @@ def test_more_groups_leave_more_for_the_numbers_and_less_for_the_choice_of_a_bou
         for groups in (1, 4, 40, 4000)
     ]
     assert shares == pytest.approx([0.2, 0.2 * 4**-0.4, 0.05, 0.05], rel=1e-9)
+
+
+def test_looks_at_tails_take_two_parts_in_a_hundred_of_what_a_single_number_has() -> None:
+    shape = {"choices": 1, "keys": False, "weights": (1.0,)}
+    plain, looked = (allocate(Target(epsilon=1.0), gaussian=False, tails=tails, **shape) for tails in (0, 1))
+    assert looked.tail == pytest.approx(0.01)
+    assert looked.noise[0] == pytest.approx(plain.noise[0] * 0.8 / 0.78)
+    plain, looked = (allocate(Target(mu=0.3), gaussian=True, tails=tails, **shape) for tails in (0, 2))
+    assert looked.tail == pytest.approx(0.08 * 0.3 / math.sqrt(2))
+    assert 1 < looked.noise[0] / plain.noise[0] < 1.02
 
 
 def test_staircase_noise_is_taken_for_single_numbers_that_are_well_paid_and_costs_pure_epsilon() -> None:

@@ -94,3 +94,20 @@ def test_the_bucket_of_a_size_is_the_first_bound_that_is_not_below_it() -> None:
         else:
             assert bound_of(number) == 0.5
     assert math.isfinite(bound_of(448))
+
+
+def test_permute_and_flip_chooses_by_the_same_scores_and_costs_its_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: dict[str, tuple[list, object]] = {}
+    for name in ("exponential_choice", "permute_and_flip"):
+
+        def spied(scores: list, *, scale: object, generator: object = None, name: str = name) -> int:
+            calls[name] = (scores, scale)
+            return 0
+
+        monkeypatch.setattr(choices, name, spied)
+    buckets, units = np.arange(0, 40), np.full(40, 7)
+    for bounded in (True, False):
+        choose_bound(buckets, units, epsilon=0.3, allowed=2.0, bounded=bounded)
+    # the scores are monotone, so that a unit moves them by 1 in one direction: the factor is epsilon for both
+    assert calls["exponential_choice"] == calls["permute_and_flip"]
+    assert float(calls["permute_and_flip"][1]) == pytest.approx(0.3)

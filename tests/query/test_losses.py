@@ -8,13 +8,19 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from discreet.query import choices
+from discreet.query import choices, measuring
 from discreet.query.choices import STEPS, bound_of, choose_bound
 from discreet.query.laws import GAUSSIAN, LAPLACE, NoisySum
-from discreet.query.losses import allowance, summed, usual
+from discreet.query.losses import allowance, heaviness, summed, usual
+from discreet.query.measuring import measure
+from discreet.query.options import Options
+from discreet.query.plan import Aggregate
+from discreet.query.private import private_plan
+from discreet.query.target import Target
+from query.tables import PUBLIC, block, session_of, visits
 
 
-def coverage(sizes: np.ndarray, monkeypatch: pytest.MonkeyPatch, *, allowed: bool) -> float:
+def coverage(sizes: np.ndarray, monkeypatch: pytest.MonkeyPatch, *, allowed: bool, looked: bool = False) -> float:
     """How often the interval of a single number at epsilon 1 holds: exactly, over all bounds that may be chosen."""
     laws = []
 
@@ -30,7 +36,9 @@ def coverage(sizes: np.ndarray, monkeypatch: pytest.MonkeyPatch, *, allowed: boo
     for i, probability in enumerate(laws[0]):
         bound = bound_of(first + i)
         noisy = NoisySum(np.minimum(sizes, bound).sum(keepdims=True), bound / 0.8, LAPLACE)
-        lost = allowance(noisy, sign=1) if allowed else np.zeros(1)
+        facts = {"tenth": float(np.quantile(sizes, 0.9)), "units": float(sizes.size), "above": 7.0}
+        heavy = heaviness(bound, **facts, looked=0.01, chosen=0.2) if looked else 1.0
+        lost = allowance(noisy, sign=1, skew=heavy) if allowed else np.zeros(1)
         low, high = (end[0] for end in NoisySum(noisy.values, noisy.scale, LAPLACE, lost).interval(0.95))
         # moved by the noise, they hold the truth unless the noise is beyond either of these
         ends = np.array([sizes.sum() - low, high - sizes.sum()]) / noisy.scale
@@ -49,6 +57,70 @@ def test_intervals_of_a_cut_sum_hold_the_sum_of_all_and_those_of_the_noise_do_no
     heavy = np.ceil(6 * stream.lognormal(0, 1, 3000))
     assert coverage(heavy, monkeypatch, allowed=True) > 0.88
     assert coverage(heavy, monkeypatch, allowed=False) < coverage(heavy, monkeypatch, allowed=True) - 0.02
+
+
+@pytest.mark.parametrize("exponent", [1.5, 2.0])
+def test_a_look_at_the_tail_finds_most_of_what_a_heavy_one_loses(
+    exponent: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = np.random.default_rng(3)
+    with_look, without = [], []
+    for _ in range(8):
+        sizes = np.ceil(5 * (1 + stream.pareto(exponent, 10_000)))
+        with_look.append(coverage(sizes, monkeypatch, allowed=True, looked=True))
+        without.append(coverage(sizes, monkeypatch, allowed=True))
+    assert np.mean(with_look) > 0.85
+    assert np.mean(without) < 0.8
+    light = stream.integers(1, 21, 10_000).astype(float)
+    assert coverage(light, monkeypatch, allowed=True, looked=True) < 0.965
+
+
+def test_the_heaviness_of_a_tail_follows_its_exponent() -> None:
+    facts = {"units": 10_000.0, "above": 5.0, "looked": 0.02, "chosen": 0.2}
+
+    def of(exponent: float, **others: float) -> float:
+        """The size that 5 of 10 000 units exceed, where a tenth exceeds 10."""
+        return heaviness(10 * 200 ** (1 / exponent), tenth=10.0, **facts | others)
+
+    assert of(2.0) == pytest.approx(4.0)
+    assert of(1.5) == pytest.approx(16.0)
+    assert of(4.0) == of(30.0) == 1.0
+    assert of(1.01) == 30.0
+    assert of(2.0, chosen=0.05) == pytest.approx(4.0**0.25)
+    assert of(2.0, looked=0.001) == 1.0  # too few to tell
+    assert of(2.0, units=-50.0) == heaviness(1.0, tenth=1e9, **facts) == 1.0
+
+
+@pytest.mark.parametrize("keys", [(), (PUBLIC,)], ids=["one", "groups"])
+def test_a_look_costs_what_the_plan_says(keys: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Aggregate("count", "a0", "COUNT(*)"), Aggregate("avg", "a1", "AVG(x)", "x0", bounds=(0.0, 50.0))
+    plan = private_plan(block(*asked, keys=keys), Target(epsilon=1.0, delta=1e-6), Options())
+    seen: list[tuple[str, float]] = []
+    choose, share, draw = measuring.choose_bound, measuring.choose_share, measuring.rounded_laplace
+
+    def bound(*arguments: object, epsilon: float, bounded: bool, **others: object) -> int:
+        assert bounded == plan.gaussian
+        seen.append(("choice", epsilon))
+        return choose(*arguments, epsilon=epsilon, bounded=bounded, **others)  # type: ignore[arg-type]
+
+    def tenth(*arguments: object, epsilon: float, **others: object) -> int:
+        seen.append(("look", epsilon))
+        return share(*arguments, epsilon=epsilon, **others)  # type: ignore[arg-type]
+
+    def counted(scale: float, size: int, **others: object) -> np.ndarray:
+        if scale == pytest.approx(1 / plan.allocation.tail, rel=1e-9):
+            seen.append(("look", 1 / scale))
+        return draw(scale, size, **others)  # type: ignore[arg-type]
+
+    for name, spy in (("choose_bound", bound), ("choose_share", tenth), ("rounded_laplace", counted)):
+        monkeypatch.setattr(measuring, name, spy)
+    with session_of(visits(500, 4000)) as session:
+        measure(session, plan)
+    # the number of rows is counted, and its tail matters; an average is weighed and not cut
+    assert plan.allocation.tails == 1
+    assert [level for kind, level in seen if kind == "look"] == pytest.approx([plan.allocation.tail] * 2)
+    assert all(level <= plan.allocation.tail for kind, level in seen if kind == "look")
+    assert [level for kind, level in seen if kind == "choice"] == [plan.allocation.choice] * plan.allocation.choices
 
 
 def test_a_single_number_gets_five_scales_of_laplace_noise_and_one_of_gaussian() -> None:

@@ -6,6 +6,9 @@ A block needs up to three kinds of steps, in this order:
 2. *Choices*: how much of one unit's contribution is kept, if nobody said so; one exponential mechanism each.
 3. *Measures*: the noisy sums themselves.
 
+Where an interval has to know how much a chosen bound may cut off, a small part pays for a look at the tail of the
+units' sizes (see `losses`): a choice of the size that nine in ten do not exceed, and the number of units.
+
 The division is fixed before anything is run, so the steps are composed by the certified accountants as a fixed
 sequence. There are two paths. On the Laplace path every unit touches few numbers and epsilon is divided; on the
 Gaussian path a unit touches many numbers with bounded l2 norm, and the squares of mu are divided.
@@ -37,6 +40,12 @@ _UP = 1 + 1e-12
 _STEEP = 0.9
 """From this epsilon on staircase noise is worth it; below, Laplace noise is as good and composes better."""
 
+_TAIL_SHARE = 0.02
+"""What all looks at tails cost, of epsilon."""
+
+_TAIL_OF_MU = 0.08
+"""The epsilon of each step of a look, of mu: both together take a hundredth of its square."""
+
 _LEAST_SHARE = 0.25
 """No more groups make a choice cheaper than this part of what it costs for one."""
 
@@ -49,7 +58,8 @@ class Allocation:
     which keys are selected on the Gaussian path, `key_epsilon` the epsilon of the selection on the Laplace path,
     `key_delta` the probability with which it may fail. `noise` has one multiplier for each measure: the scale of its
     noise is this times its sensitivity (l1 on the Laplace path, l2 on the Gaussian one). `stairs` says that the noise
-    of the Laplace path is a staircase of level 1 / multiplier, which is pure DP and nothing better.
+    of the Laplace path is a staircase of level 1 / multiplier, which is pure DP and nothing better. `tail` is what
+    each of the two steps of a look at the tail of sizes costs, and `tails` how many such looks there are.
     """
 
     gaussian: bool
@@ -60,13 +70,18 @@ class Allocation:
     key_delta: float
     noise: tuple[float, ...]
     stairs: bool = False
+    tail: float = 0.0
+    tails: int = 0
 
     @property
     def cost(self) -> Cost:
         """The sum over all steps."""
         total = Cost.zero()
         if self.choices:
-            total += self.choices * Cost.exponential_mechanism(self.choice)
+            chosen = Cost.exponential_mechanism(self.choice) if self.gaussian else Cost.pure(self.choice)
+            total += self.choices * chosen
+        if self.tails:
+            total += self.tails * _look(self.tail)
         if self.key_noise:
             total += Cost.gaussian(self.key_noise) + Cost.approximate(0.0, self.key_delta)
         if self.key_epsilon:
@@ -77,6 +92,11 @@ class Allocation:
             else:
                 total += Cost.gaussian(multiplier) if self.gaussian else Cost.laplace(multiplier)
         return total
+
+
+def _look(tail: float) -> Cost:
+    """What one look at a tail costs."""
+    return Cost.exponential_mechanism(tail) + Cost.laplace(1 / tail)
 
 
 @lru_cache(maxsize=512)
@@ -95,12 +115,13 @@ def allocate(
     weights: tuple[float, ...],
     groups: int = 1,
     alone: bool = False,
+    tails: int = 0,
 ) -> Allocation:
     """The division of a target among `choices` private choices, a selection of keys, and measures by weight.
 
     The weights are relative: a measure of weight 4 gets four times the epsilon, or four times the square of mu, of a
     measure of weight 1. `groups` is the number of public groups, `alone` says that a unit changes one number of each
-    measure, and that nothing but these numbers is shown.
+    measure, and that nothing but these numbers is shown; `tails` is the number of looks at the tail of sizes.
     """
     if keys and not target.has_slack:
         raise InvalidArgument(
@@ -110,17 +131,19 @@ def allocate(
             "the budget a delta, or list the keys in the policy",
         )
     if gaussian:
-        return _gaussian(target, choices, keys, weights)
-    return _laplace(target, choices, keys, weights, groups=groups, alone=alone)
+        return _gaussian(target, choices, keys, weights, tails=tails)
+    return _laplace(target, choices, keys, weights, groups=groups, alone=alone, tails=tails)
 
 
 def _laplace(
-    target: Target, choices: int, keys: bool, weights: tuple[float, ...], *, groups: int, alone: bool
+    target: Target, choices: int, keys: bool, weights: tuple[float, ...], *, groups: int, alone: bool, tails: int
 ) -> Allocation:
     total = _pure_level(target)
-    share_of_choices = min(0.35, 0.15 + 0.05 * choices) * max(_LEAST_SHARE, groups**-0.4) if choices else 0.0
-    share_of_keys = 0.0 if not keys else 0.3 if weights else 1.0 - share_of_choices
-    rest = (1 - share_of_choices - share_of_keys) * total / _UP
+    fewer = max(_LEAST_SHARE, groups**-0.4)
+    share_of_choices = min(0.35, 0.15 + 0.05 * choices) * fewer if choices else 0.0
+    share_of_tails = _TAIL_SHARE * fewer if tails else 0.0
+    share_of_keys = 0.0 if not keys else 0.3 if weights else 1.0 - share_of_choices - share_of_tails
+    rest = (1 - share_of_choices - share_of_tails - share_of_keys) * total / _UP
     noise = tuple(_UP * sum(weights) / (weight * rest) for weight in weights)
     return Allocation(
         gaussian=False,
@@ -131,6 +154,8 @@ def _laplace(
         key_delta=target.delta if keys else 0.0,
         noise=noise,
         stairs=alone and all(multiplier * _STEEP <= 1 for multiplier in noise),
+        tail=share_of_tails * total / (2 * tails) / _UP if tails else 0.0,
+        tails=tails,
     )
 
 
@@ -148,11 +173,13 @@ def _pure_level(target: Target) -> float:
     return low / _UP
 
 
-def _gaussian(target: Target, choices: int, keys: bool, weights: tuple[float, ...]) -> Allocation:
+def _gaussian(target: Target, choices: int, keys: bool, weights: tuple[float, ...], *, tails: int) -> Allocation:
     leak = target.delta / 2 if keys else 0.0
     if target.rho is not None:
         choice = math.sqrt(1.0 * target.rho / max(1, choices))
         spent = choices * Cost.exponential_mechanism(choice).zcdp() if choices else 0.0
+        tail = _TAIL_OF_MU * math.sqrt(2 * target.rho / max(1, tails))
+        spent += tails * _look(tail).zcdp() if tails else 0.0
         total = 1 / math.sqrt(2 * (target.rho - spent))
     else:
         if target.epsilon is not None:
@@ -165,6 +192,9 @@ def _gaussian(target: Target, choices: int, keys: bool, weights: tuple[float, ..
             mu = target.mu
         choice = 0.5 * mu / math.sqrt(max(1, choices))
         spent = choices * Cost.exponential_mechanism(choice).gdp() ** 2 if choices else 0.0
+        tail = _TAIL_OF_MU * mu / math.sqrt(max(1, tails))
+        looks = (Cost.exponential_mechanism(tail), Cost.laplace(1 / tail))
+        spent += tails * sum(look.gdp() ** 2 for look in looks) if tails else 0.0
         total = 1 / math.sqrt(mu**2 - spent)
     total *= _UP
     share_of_keys = 0.0 if not keys else 0.25 if weights else 1.0
@@ -177,4 +207,6 @@ def _gaussian(target: Target, choices: int, keys: bool, weights: tuple[float, ..
         key_epsilon=0.0,
         key_delta=leak,
         noise=tuple(_UP * total * math.sqrt(sum(weights) / (weight * rest)) for weight in weights),
+        tail=tail if tails else 0.0,
+        tails=tails,
     )

@@ -12,8 +12,9 @@ C is chosen among powers of 2^{1/4} by an exponential mechanism with probability
     C^{-a} exp(-e max(0, N(C) - n*)),
 
 which takes the smallest C that few enough units exceed. Adding a unit raises N(C) by at most 1 and never lowers it, so
-the score is monotone with sensitivity 1, and the choice is e-DP with a bounded range e. C^{-a} is a public preference
-for small C, without which the many C above all units would win by their number.
+the score is monotone with sensitivity 1, and the choice is e-DP with a bounded range e. Where pure epsilons are added
+up anyway, permute-and-flip chooses by the same scores: e-DP without a bounded range, and closer to the best. C^{-a} is
+a public preference for small C, without which the many C above all units would win by their number.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.mechanisms import ExponentialMechanism
-from discreet.noise import exponential_choice
+from discreet.mechanisms import ExponentialMechanism, PermuteAndFlip
+from discreet.noise import exponential_choice, permute_and_flip
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,10 +90,14 @@ def choose_bound(
     epsilon: float,
     allowed: float,
     smallest: float = 0.0,
+    bounded: bool = True,
     generator: Generator | None = None,
 ) -> int:
-    """The number of the chosen candidate, from the number of units in every bucket; none below `smallest`."""
-    mechanism = ExponentialMechanism(epsilon, sensitivity=1, monotone=True)
+    """The number of the chosen candidate, from the number of units in every bucket; none below `smallest`.
+
+    `bounded` asks for a bounded range: an exponential mechanism.
+    """
+    mechanism = (ExponentialMechanism if bounded else PermuteAndFlip)(epsilon, sensitivity=1, monotone=True)
     above = _above(buckets, units)
     least = max(0, round(allowed))
     # The preference is a public number added to each score; it is written as an exact fraction of the same factor.
@@ -100,7 +105,8 @@ def choose_bound(
     first = 0 if smallest <= bound_of(_FEWEST * STEPS) else math.floor(math.log2(smallest) * STEPS) - _FEWEST * STEPS
     first = min(first, len(above) - 1)
     scores = [-max(0, n - least) - weight * i for i, n in enumerate(above[first:])]
-    chosen = int(exponential_choice(scores, scale=mechanism.factor, generator=generator))
+    choose = exponential_choice if bounded else permute_and_flip
+    chosen = int(choose(scores, scale=mechanism.factor, generator=generator))
     return _FEWEST * STEPS + first + chosen
 
 

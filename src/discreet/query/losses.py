@@ -14,6 +14,16 @@ far as the noise blurs them.
 In a sum over groups the noise averages out, and what is lost does not. There the allowances are multiplied so that
 together they are twice what the n* units lose that are meant to exceed the bound, if each is twice as large as that.
 
+Tails that fall slowly lose more. For a chosen bound C, the size q that nine units in ten do not exceed and the number n
+of units, both found privately at a small price, the exponent of the tail is about
+
+    b = log(n / 10 n') / log(C / q),
+
+if about n' = n* + 1/e units exceed C (e is the epsilon of its choice): a unit is larger than x with a probability like
+x^-b. What n' units lose is then n' C / (b - 1) on average, and may be several times that. The allowance is multiplied
+by 4 / (b - 1)^2 where that is above 1, up to 30; by less where e is small, because a bound that was chosen coarsely may
+be far above all units; and not where the table is too small to tell.
+
 No allowance is safe for every table: a single unit with a million times the rows of all others is cut down to what
 others have, and nothing that is private can say so. The values of a were found by simulation; what they give on many
 kinds of tables is in docs/benchmarks.md.
@@ -21,6 +31,7 @@ kinds of tables is in docs/benchmarks.md.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +43,14 @@ if TYPE_CHECKING:
 
     from discreet.query.laws import NoisySum
 
-__all__ = ["allowance", "summed", "usual"]
+__all__ = ["allowance", "heaviness", "summed", "usual"]
+
+_HEAVIEST = 30.0
+_SURE = 0.2
+"""A choice at this epsilon is near enough to what it looks for to tell a heavy tail from a bound that is too large."""
+
+_TOLD = 15.0
+"""A table with fewer units than this over epsilon says nothing about its tail."""
 
 _GAUSSIAN, _LAPLACE = (0.5, 0.5), (1.5, 3.5)
 """a for many groups, and how much more it is for one."""
@@ -51,6 +69,19 @@ def allowance(noisy: NoisySum, *, sign: int, skew: float = 1.0) -> NDArray[np.fl
     direction = np.full(groups, float(sign)) if sign else np.sign(noisy.values)
     lost: NDArray[np.float64] = each * groups * _parts(noisy) * direction
     return lost
+
+
+def heaviness(bound: float, *, tenth: float, units: float, above: float, looked: float, chosen: float) -> float:
+    """How many times larger than usual the allowance is, by the tail of the sizes.
+
+    `tenth` is the size that about a tenth of the units exceeds, `units` their noisy number, both found with the epsilon
+    `looked`; `above` is n', and `chosen` the epsilon of the choice of the bound.
+    """
+    if not units * looked > _TOLD:
+        return 1.0
+    exponent = math.log(max(units / 10 / above, 1.5)) / math.log(max(bound / tenth, 1.05))
+    heavy = min(max(1.0, 4 / max(exponent - 1, 0.1) ** 2), _HEAVIEST)
+    return float(heavy ** min(1.0, chosen / _SURE))
 
 
 def usual(groups: int, *, gaussian: bool) -> float:

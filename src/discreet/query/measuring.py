@@ -18,7 +18,7 @@ from discreet.query.bounding import SLACK, Coded, Grid, clipped, make_codes, mak
 from discreet.query.by_row import by_key, by_public_group, row_grid, row_total
 from discreet.query.choices import bound_of, bucket, choose_bound, choose_share, units_above
 from discreet.query.laws import NoisySum
-from discreet.query.losses import allowance
+from discreet.query.losses import allowance, heaviness
 from discreet.query.ranking import measure_rank
 from discreet.query.ranks import Cells, RankAnswer, Scale, Units
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Measured", "measure"]
 
 _SHARE_OF_UNITS = 0.9
-"""Quantiles weigh down the units that have more rows than this share of all units."""
+"""Quantiles weigh down the units that have more rows than this share of all; tails of sizes are beyond it."""
 
 _MOST_ROWS = 2.0**24
 """No unit counts with more rows in quantiles; within what noise can be drawn for."""
@@ -66,6 +66,7 @@ class _Run:
     def __init__(self, session: Session, plan: Private, generator: Generator | None) -> None:
         self.session, self.plan, self.generator = session, plan, generator
         self.bounds: dict[str, float] = {}
+        self.heavy: dict[int, float] = {}  # by moment, how many times larger than usual the allowance is
         self.skew = 1.0  # mean over median of the groups' sizes, where that is known from the selection of keys
 
     @cached_property
@@ -224,7 +225,7 @@ class _Run:
                     f"SELECT {bucket(f'abs({moment.value()})')} AS b, count(*) AS n FROM {source} "
                     f"WHERE {moment.value()} IS NOT NULL GROUP BY b"
                 )
-                bound = rows * self._choose(found["b"], found["n"], noise, moment.smallest, rows=rows)
+                bound = rows * self._choose(found["b"], found["n"], noise, moment.smallest, rows=rows, moment=i)
                 grids[i] = Grid.of(bound, noise, whole=True)
             self.bounds[moment.label] = grids[i].bound * moment.quantum
         return grids
@@ -248,7 +249,7 @@ class _Run:
                 found = session.numpy(
                     f"SELECT {bucket(norm(plan, i, single=single))} AS b, count(*) AS n FROM {relation} GROUP BY b"
                 )
-                bound = self._choose(found["b"], found["n"], plan.noise_of_moment(i), moment.smallest)
+                bound = self._choose(found["b"], found["n"], plan.noise_of_moment(i), moment.smallest, moment=i)
             grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=not enforced)
             self.bounds[moment.label] = bound * moment.quantum
         sums = ", ".join(clipped(plan, grids, enforced, single=single))
@@ -275,7 +276,9 @@ class _Run:
             f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {plan.moments[0].of_unit()} AS m "
             f"FROM {self.rows.source} GROUP BY r.u) GROUP BY ALL"
         )
-        number = self._choose_number(found["b"], found["n"], plan.noise_of_moment(0), plan.moments[0].smallest)
+        number = self._choose_number(
+            found["b"], found["n"], plan.noise_of_moment(0), plan.moments[0].smallest, moment=0
+        )
         grid = Grid.of(bound_of(number), plan.noise_of_moment(0), whole=False, rounded=True)
         self.bounds[plan.moments[0].label] = grid.bound * plan.moments[0].quantum
         most = math.floor(math.ldexp(grid.bound, -grid.exponent))
@@ -288,22 +291,66 @@ class _Run:
         return {0: grid}, [np.array([math.floor(total) for total in totals], dtype=np.int64)]
 
     def _choose(
-        self, buckets: NDArray[Any], units: NDArray[Any], noise: float, smallest: float, rows: int = 1
+        self,
+        buckets: NDArray[Any],
+        units: NDArray[Any],
+        noise: float,
+        smallest: float,
+        *,
+        rows: int = 1,
+        moment: int | None = None,
     ) -> float:
-        return bound_of(self._choose_number(buckets, units, noise, smallest, rows=rows))
+        return bound_of(self._choose_number(buckets, units, noise, smallest, rows=rows, moment=moment))
 
     def _choose_number(
-        self, buckets: NDArray[Any], units: NDArray[Any], noise: float, smallest: float, *, rows: int = 1
+        self,
+        buckets: NDArray[Any],
+        units: NDArray[Any],
+        noise: float,
+        smallest: float,
+        *,
+        rows: int = 1,
+        moment: int | None = None,
     ) -> int:
         """A bound from the number of units in each bucket; a unit counts in at most `rows` of them."""
         groups = max(1, self.size) * self.skew
-        return choose_bound(
+        allowed = noise * units_above(groups, single=self.plan.single)
+        epsilon = self.plan.allocation.choice / rows
+        number = choose_bound(
             buckets,
             units,
-            epsilon=self.plan.allocation.choice / rows,
-            allowed=noise * units_above(groups, single=self.plan.single),
+            epsilon=epsilon,
+            allowed=allowed,
             smallest=smallest,
+            bounded=self.plan.gaussian,
             generator=self.generator,
+        )
+        if moment is not None and self.plan.tailed(self.plan.moments[moment]):
+            self._look(moment, number, buckets, units, allowed=allowed, chosen=epsilon, rows=rows)
+        return number
+
+    def _look(
+        self,
+        moment: int,
+        number: int,
+        buckets: NDArray[Any],
+        units: NDArray[Any],
+        *,
+        allowed: float,
+        chosen: float,
+        rows: int,
+    ) -> None:
+        """How heavy the tail of the sizes is, for the intervals."""
+        epsilon = self.plan.allocation.tail / rows
+        tenth = choose_share(buckets, units, epsilon=epsilon, share=_SHARE_OF_UNITS, generator=self.generator)
+        counted = int(units.sum()) + int(rounded_laplace((1 + 1e-12) / epsilon, 1, generator=self.generator)[0])
+        self.heavy[moment] = heaviness(
+            bound_of(number),
+            tenth=bound_of(tenth),
+            units=float(counted),
+            above=allowed + 1 / chosen,
+            looked=epsilon,
+            chosen=chosen,
         )
 
     def _spread(self, found: dict[str, NDArray[Any]]) -> list[NDArray[np.int64]]:
@@ -319,7 +366,11 @@ class _Run:
     def _noisy(self, i: int, grid: Grid, sums: NDArray[np.int64]) -> NoisySum:
         moment = self.plan.moments[i]
         found = self._with_noise(sums, grid, i, quantum=moment.quantum)
-        return found if self.plan.known_bound(moment) is not None else self._cut(found, sign=moment.sign)
+        return (
+            found
+            if self.plan.known_bound(moment) is not None
+            else self._cut(found, sign=moment.sign, heavy=self.heavy.get(i, 1.0))
+        )
 
     def _with_noise(self, sums: NDArray[np.int64], grid: Grid, measure: int, *, quantum: float) -> NoisySum:
         """Exact sums in steps of the grid with the noise of this measure.
@@ -341,9 +392,9 @@ class _Run:
         step = grid.step * quantum
         return NoisySum((sums + noise).astype(np.float64) * step, scale * step, law)
 
-    def _cut(self, noisy: NoisySum, *, sign: int) -> NoisySum:
+    def _cut(self, noisy: NoisySum, *, sign: int, heavy: float = 1.0) -> NoisySum:
         """The same numbers, with an allowance for what a chosen bound has cut off."""
-        return replace(noisy, lost=allowance(noisy, sign=sign, skew=self.skew))
+        return replace(noisy, lost=allowance(noisy, sign=sign, skew=self.skew * heavy))
 
     # ---------------------------------------------------------------- ranks and distinct values
 

@@ -85,6 +85,10 @@ class Private:
         """The norm of one unit's numbers, in quanta, if it needs no choosing: l2 on the Gaussian path, else l1."""
         return _known_bound(self.block, self.options, moment, gaussian=self.gaussian)
 
+    def tailed(self, moment: Moment) -> bool:
+        """Whether the tail of the units' sizes is looked at: an interval has to know how much is cut off."""
+        return self.known_bound(moment) is None and _tailed(self.block, moment)
+
     def noise_of_moment(self, i: int) -> float:
         """The noise multiplier of a moment."""
         return self.allocation.noise[i]
@@ -119,6 +123,9 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
     choices = sum(_known_bound(block, options, moment, gaussian=gaussian) is None for moment in moments)
     if not block.row_level:
         choices += bool(ranks) + len(distincts)
+    tails = sum(
+        _tailed(block, moment) for moment in moments if _known_bound(block, options, moment, gaussian=gaussian) is None
+    )
     # Ratios and sums of two noisy numbers have intervals for Laplace noise alone.
     plain = not ranks and all(len(moments_of(aggregate, aggregates)) <= 1 for aggregate in aggregates)
     allocation = allocate(
@@ -129,6 +136,7 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
         weights=tuple([1.0] * (len(moments) + len(distincts)) + [1.0] * len(ranks)),
         groups=math.prod(len(key.values or ()) for key in block.keys) or 1 if public else 1,
         alone=_single(block) and plain,
+        tails=tails,
     )
     plan = Private(block, options, moments, ranks, distincts, groups, gaussian, allocation)
     if public and plan.cells > MOST_CELLS:
@@ -167,6 +175,13 @@ def _bounded(aggregate: Aggregate, options: Options) -> Aggregate:
         bounds,
         f"the range of {aggregate.label} is at least {_FINEST:g} wide, within ±{_LARGEST:g}, and not tiny beside "
         "its distance from 0",
+    )
+
+
+def _tailed(block: Block, moment: Moment) -> bool:
+    return any(
+        aggregate.function in ("count", "count_units", "sum") and moment in moments_of(aggregate, block.aggregates)
+        for aggregate in block.aggregates
     )
 
 
