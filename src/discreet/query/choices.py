@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from discreet.noise import Generator
 
-__all__ = ["STEPS", "bound_of", "bucket", "choose_bound", "choose_share", "units_above"]
+__all__ = ["STEPS", "bound_of", "bucket", "choose_bound", "choose_share", "preference", "units_above"]
 
 STEPS = 4
 """Candidates per octave."""
@@ -52,7 +52,7 @@ def units_above(groups: float, *, single: bool) -> float:
     return _OFTEN * groups / (1.0 if single else math.sqrt(min(groups, _TOGETHER)))
 
 
-def _preference(epsilon: float, allowed: float) -> float:
+def preference(epsilon: float, allowed: float) -> float:
     """a: strong where the choice is well paid or many units may be above; weak where little is paid.
 
     The candidates below the units are avoided by their scores, which amount to epsilon times the number of units. A
@@ -101,7 +101,7 @@ def choose_bound(
     above = _above(buckets, units)
     least = max(0, round(allowed))
     # The preference is a public number added to each score; it is written as an exact fraction of the same factor.
-    weight = Fraction(_preference(epsilon, allowed) * math.log(2) / STEPS) / mechanism.factor
+    weight = Fraction(preference(epsilon, allowed) * math.log(2) / STEPS) / mechanism.factor
     first = 0 if smallest <= bound_of(_FEWEST * STEPS) else math.floor(math.log2(smallest) * STEPS) - _FEWEST * STEPS
     first = min(first, len(above) - 1)
     scores = [-max(0, n - least) - weight * i for i, n in enumerate(above[first:])]
@@ -122,7 +122,7 @@ def choose_share(
     within = int(units.sum()) - above
     part = Fraction(round(share * 1024), 1024)
     mechanism = ExponentialMechanism(epsilon, sensitivity=1)
-    weight = Fraction(_preference(epsilon, 0.0) * math.log(2) / STEPS) / mechanism.factor
+    weight = Fraction(preference(epsilon, 0.0) * math.log(2) / STEPS) / mechanism.factor
     scores = [
         -abs((1 - part) * int(w) - part * int(a)) - weight * i
         for i, (w, a) in enumerate(zip(within, above, strict=True))
