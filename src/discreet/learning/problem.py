@@ -11,12 +11,11 @@ import numpy as np
 from discreet.accounting.cost import ADJACENCIES
 from discreet.arguments import count, nonnegative, one_of
 from discreet.errors import InvalidArgument
+from discreet.learning.losses import Loss
 from discreet.learning.rows import PARTS, RowLattice, Rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from discreet.learning.losses import Loss
 
     Reals = NDArray[np.float64]
 
@@ -39,6 +38,8 @@ class Facts:
     adjacency: str = "add-remove"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.loss, Loss):
+            raise InvalidArgument("loss", self.loss, "pass a loss of discreet.learning, such as Logistic()")
         count("features", self.features, least=1)
         RowLattice(self.row_norm)
         if self.records is not None:
@@ -107,7 +108,11 @@ class Problem:
 
     @classmethod
     def of(cls, facts: Facts, table: Reals, targets: NDArray[Any]) -> Problem:
-        """Rows shortened to the radius and put on the lattice, targets clamped to what the loss allows."""
+        """Rows shortened to the radius and put on the lattice, targets clamped to what the loss allows.
+
+        NaN has no place on it and is refused: in a sum it would show that its record is there, whatever the noise.
+        """
+        table, targets = _numbers("table", table), _numbers("targets", targets)
         if table.ndim != 2 or table.shape[1] != facts.features or len(table) != len(targets):
             raise InvalidArgument(
                 "table", f"shape {table.shape}", f"pass rows of {facts.features} features and as many targets"
@@ -130,3 +135,15 @@ class Problem:
         """Sum of losses and the penalty. Not private."""
         losses = self.facts.loss.values(self.rows.margins(weights), self.targets)
         return math.fsum(losses) + self.facts.alpha / 2 * float(np.sum(np.square(weights)))
+
+
+def _numbers(argument: str, values: Any) -> NDArray[Any]:
+    """What was passed as an array of numbers, without NaN; a refusal shows none of them."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise InvalidArgument(argument, f"an array of dtype {array.dtype}", "pass numbers; labels as 0, 1, 2, ...")
+    if np.isnan(array).any():
+        raise InvalidArgument(
+            argument, "an array with NaN", "leave such records out, or put public numbers in their place"
+        )
+    return array

@@ -223,7 +223,8 @@ def test_values_that_are_no_numbers_move_nothing():
     loss = Huber(1.0)
     facts = facts_of(loss, features=2, records=4)
     plan = PNSGD().plan(facts, GOAL)
-    problem = Problem.of(facts, np.ones((4, 2)), np.array([np.nan, np.inf, -np.inf, 1e308]))
+    rows = facts.lattice.place(np.ones((4, 2)))
+    problem = Problem(facts, rows, np.array([np.nan, np.inf, -np.inf, 1e308]))  # `Problem.of` refuses NaN
     for way in (kernel.interpreted, kernel.compiled):
         if way(loss, plan.constants) is None:
             continue
