@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 
@@ -78,6 +79,40 @@ def test_no_allowed_function_raises_on_any_value(engine, kind):
     for sql in KINDS[kind]:
         for text in _uses(kind, sql):
             _runs(engine, text)
+
+
+ODD_TEXTS = ("", "é", "日本", "😀", "\u0301", "\\", "%", "!é", "%-a", "%-d")
+ODD_PATTERNS = (r"\C", r"^\C", r"(\C)", r"\\\C", r"\Q\\E\C", ".", "[^a]", r"\x{e9}", "(?i)É", "(", "()", "")
+ODD_NUMBERS = (0, -1, 5, 18, -18, 1_000_000, -1_000_000)
+WITH_CONSTANTS = """
+substr(s, #)|substr(s, #, #)|left(s, #)|right(s, #)|lpad(s, #, $)|rpad(z, #, $)|split_part(s, $, #)|replace(s, $, $)|
+trim(s, $)|s LIKE $|s LIKE $ ESCAPE $|z NOT ILIKE $ ESCAPE $|contains(s, $)|strpos(s, $)|s || $|strftime(m, $)|
+regexp_extract(s, ~)|regexp_extract(s || 'é', ~, 1)|regexp_replace(s, ~, $)|regexp_replace(s || 'é', ~, $, 'g')|s ~ ~|
+regexp_full_match(z, ~)|round(d, #)|y + #|m - INTERVAL (#) HOUR|y + INTERVAL (#) MONTH|d ** #|b // #|b % #|log(#, d)
+"""
+
+
+@pytest.mark.parametrize("form", nasty.listed(WITH_CONSTANTS))
+def test_no_constant_makes_a_function_raise_once_a_row_reaches_it(engine, form):
+    """Some constants are refused. What is left stands in CASE, where the engine meets it only if a row is there."""
+    choices = {
+        "#": [str(number) for number in ODD_NUMBERS],
+        "$": [f"'{text}'" for text in ODD_TEXTS],
+        "~": [f"'{pattern}'" for pattern in ODD_PATTERNS],
+    }
+    operator, form = ("s ~ ", form.removeprefix("s ~ ")) if form.startswith("s ~ ") else ("", form)
+    pieces = re.split(r"([#$~])", form)
+    expressions = []
+    for constants in itertools.product(*(choices[piece] for piece in pieces[1::2])):
+        text = operator + "".join(part for pair in zip(pieces[::2], [*constants, ""], strict=True) for part in pair)
+        try:
+            parse(f"SELECT COUNT(CASE WHEN o THEN {text} END) FROM n", nasty.CATALOG)
+        except QueryRefused:
+            continue
+        expressions.append(f"COUNT(CASE WHEN o THEN {text} END)")
+    assert expressions
+    for start in range(0, len(expressions), 20):
+        _runs(engine, f"SELECT {', '.join(expressions[start : start + 20])} FROM n")
 
 
 def _nested(rng: random.Random, kind: str, depth: int) -> str:
