@@ -217,6 +217,12 @@ def test_the_columns_of_an_arrow_table_are_known_by_their_names(make):
 
 
 FRAME = pd.DataFrame({"dose": ROWS[:, 0], "age": np.arange(37.0)})
+
+
+def unpaid(cost, *, reason):
+    pytest.fail(f"{reason} was paid for")
+
+
 BY_NAME = {
     "a dict": {"age": (0, 50), "dose": (0, 200)},
     "a series of pairs": pd.Series({"age": (0, 50), "dose": (0, 200)}),
@@ -244,9 +250,9 @@ def test_bounds_by_other_names_are_refused_before_anything_is_spent(estimator):
     }
     for said, bounds in wrong.items():
         with pytest.raises(InvalidArgument, match=said):
-            clone(estimator).set_params(bounds=bounds).fit(FRAME, LABELS, charge=pytest.fail)
+            clone(estimator).set_params(bounds=bounds).fit(FRAME, LABELS, charge=unpaid)
     with pytest.raises(InvalidArgument, match="have no names"):
-        clone(estimator).set_params(bounds=BY_NAME["a dict"]).fit(ROWS, LABELS, charge=pytest.fail)
+        clone(estimator).set_params(bounds=BY_NAME["a dict"]).fit(ROWS, LABELS, charge=unpaid)
 
 
 def test_bounds_by_name_go_with_purchases():

@@ -88,5 +88,7 @@ def test_a_fit_within_a_rehearsal_costs_what_the_fit_costs():
 
 def test_few_records_that_are_public_are_seen_in_a_rehearsal():
     with pytest.raises(InvalidArgument, match="n_clusters"):
-        KMeans(301, bounds="private", adjacency="replace-one").fit(X, charge=pytest.fail)
+        KMeans(301, bounds="private", adjacency="replace-one").fit(
+            X, charge=lambda cost, *, reason: pytest.fail(reason)
+        )
     KMeans(301, bounds="private", adjacency="replace-one").rehearse(6)  # how many there are is not known here

@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 
 from discreet.errors import InvalidArgument
 from discreet.learning.account import Account, Rehearsal, Stopped
+from discreet.learning.enough import check_delta, check_enough
 from discreet.learning.goal import Goal
 from discreet.learning.report import Report
 
@@ -83,9 +84,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             raise InvalidArgument(
                 "random_state", self.random_state, "noise that can be repeated protects nobody; leave it out"
             )
-        return Goal.of(
+        goal = Goal.of(
             epsilon=self.epsilon, delta=self.delta, cost=self.cost, budget=self.budget, adjacency=self.adjacency
         )
+        check_delta(goal.delta)
+        return goal
 
     @property
     def price(self) -> Cost:
@@ -140,6 +143,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     def _names(self) -> Any:
         """The names of the columns that it is fitted to, if they have any."""
         return self._rehearsed_names if self._rehearsed is not None else getattr(self, "feature_names_in_", None)
+
+    def _check_enough(self, records: int, goal: Goal, dimension: int) -> None:
+        """Refuse a public number of records that noise outweighs, or for which delta is too large."""
+        if records != MANY:  # else how many there are is not known yet
+            check_enough(records, goal, dimension)
+            check_delta(self._goal().delta, records)
 
     def _number(self, records: Any) -> int:
         """How many records there are, where that is public; in a rehearsal, as many as it stands for."""

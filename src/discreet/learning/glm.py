@@ -11,6 +11,7 @@ from discreet.arguments import count, nonnegative, one_of, positive
 from discreet.errors import InvalidArgument
 from discreet.learning.choosing import check_solver, chosen_solver, needs_records
 from discreet.learning.convex.hidden import HiddenPlan
+from discreet.learning.enough import fewest_records
 from discreet.learning.estimator import PrivateEstimator
 from discreet.learning.inputs import read_table
 from discreet.learning.problem import Facts, Problem
@@ -43,6 +44,7 @@ class Prepared:
     scaling: Scaling
     goal: Goal
     records: int | None
+    bought: bool  # the number of records, which is then not exact
     public: tuple[str, ...]
 
 
@@ -103,7 +105,7 @@ class PrivateLinearModel(PrivateEstimator):
         `labels` are those of all records, where some were left out of the table: how many is not public.
         """
         features, public = table.shape[1], [f"{table.shape[1]} columns"]
-        records, constant = None, 1.0 if self.fit_intercept else 0.0
+        records, bought, constant = None, False, 1.0 if self.fit_intercept else 0.0
         if self.adjacency == "replace-one":
             records = self._number(table if labels is None else labels)
             public.append("the number of records, which stays the same when one is replaced")
@@ -112,7 +114,7 @@ class PrivateLinearModel(PrivateEstimator):
             or needs_records(self.solver, features + bool(self.fit_intercept), goal)
             or self._may_buy_norm(features)
         ):
-            records = buy_records(goal.share(_RECORDS), table, account)
+            records, bought = buy_records(goal.share(_RECORDS), table, account), True
         elif self.n_records is not None and not isinstance(self.n_records, str):
             records = self._stated_records()
             public.append("the number of records, as stated")
@@ -138,7 +140,7 @@ class PrivateLinearModel(PrivateEstimator):
                 public.append(f"the bound {norm:g} on the norm of a scaled row; longer rows are shortened")
         left = goal.after(account.cost) if account.releases else goal
         rows = scaling.rows(table, norm)
-        return Prepared(rows, scaling.radius(norm), scaling, left, records, tuple(public))
+        return Prepared(rows, scaling.radius(norm), scaling, left, records, bought, tuple(public))
 
     def _read(self, X: Any) -> Reals:
         """Rows to predict for, of the columns of the fit, clamped to bounds that were bought."""
@@ -177,6 +179,8 @@ class PrivateLinearModel(PrivateEstimator):
     def _weights(self, plan: Plan, prepared: Prepared, targets: NDArray[Any], account: Account) -> Reals:
         """What the plan releases, paid for first."""
         self._check_places(plan)
+        if prepared.records is not None and not prepared.bought:
+            self._check_enough(prepared.records, prepared.goal, plan.facts.dimension)
         problem = Problem.of(plan.facts, prepared.rows, targets)
         account.pay(*plan.releases)
         return plan.run(problem, verbose=bool(self.verbose), generator=account.generator).weights
@@ -198,6 +202,7 @@ class PrivateLinearModel(PrivateEstimator):
 
     def _report(self, solved: Solved, prepared: Prepared, account: Account, stated: tuple[str, ...]) -> None:
         """Set `cost_`, `noise_`, `solver_` and `report_`; `stated` are facts that the user gave."""
+        fewest = fewest_records(prepared.goal, solved.plan.facts.dimension)
         self._finish(
             self._goal(),
             account,
@@ -205,7 +210,7 @@ class PrivateLinearModel(PrivateEstimator):
             noise=solved.plan.noise,
             public=(*prepared.public, *stated),
             assumptions=solved.plan.assumptions,
-            choices=(*solved.why, *solved.plan.choices),
+            choices=(*solved.why, *solved.plan.choices, f"noise outweighs what fewer than {fewest} records can say"),
         )
         personal = getattr(solved.plan, "personal_costs", None)
         if personal is not None and account.releases == list(solved.plan.releases):  # nothing else was bought

@@ -183,6 +183,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bo
         sums = math.sqrt(features) / (math.sqrt(features) + 0.3)
         tally = GroupTally(number, features, root_above(features) * reach, reach, others[0], (1 - sums, sums, 0.0))
         whole = GroupTally.of_box(1, features, first, (0.1, 0.5, 0.4))
+        if self.adjacency == "replace-one":
+            self._check_enough(self._number(table), bounded.goal, features)
         account.pay(*whole.releases)
         centres, spread = _start(whole, scaling, table, account, number)
         rows = lattice.place(scaling.scaled(table))

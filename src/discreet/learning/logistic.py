@@ -53,8 +53,8 @@ class LogisticRegression(LinearClassifier):
     """Private logistic regression, multinomial for more than two classes.
 
     `epsilon` and `delta` (or `cost=Cost...`, `budget=Budget(...)`) say what the fit may reveal about one record, all
-    purchases included; delta=0 asks for pure epsilon. What is known about the data beforehand is stated, and never
-    taken from the data:
+    purchases included; delta=0 (or None) asks for pure epsilon. What is known about the data beforehand is stated, and
+    never taken from the data:
 
     `bounds`      a pair (low, high) for all columns or one for each, in a list, or by their names in a dict or a frame
                   if X has names; values beyond are clamped. "private" buys them.

@@ -94,6 +94,8 @@ class GaussianNB(ClassifierMixin, BoundedEstimator):  # type: ignore[misc]  # sc
         bounded = self._bounded(goal, table, account)
         scaling, features = bounded.scaling, table.shape[1]
         tally = GroupTally.of_box(len(classes), features, bounded.goal, _SHARES)
+        if self.adjacency == "replace-one":
+            self._check_enough(self._number(labels), bounded.goal, 2 * features)
         account.pay(*tally.releases)
         noisy = tally.release(box_rows(scaling.scaled(table)), places, generator=account.generator)
         means, variances = self._moments(noisy, tally.deviations)

@@ -114,6 +114,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BoundedEstimator): 
         scaling = replace(placed.scaling, constant=placed.norm / 2)
         lattice = RowLattice(scaling.radius(placed.norm))
         release = SecondMoment(lattice, features + 1, placed.goal)
+        if self.adjacency == "replace-one":  # an eigenvalue of the noise is as large as a root of the columns
+            self._check_enough(self._number(table), placed.goal, features + 1)
         kind = "Laplace" if placed.goal.is_pure else "Gaussian"
         account.pay(
             Release(

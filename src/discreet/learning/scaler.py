@@ -94,6 +94,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BoundedEstimator): 
         elif records is not None:
             public = (*public, "the number of records, as stated")
         features = table.shape[1]
+        if records is not None:
+            self._check_enough(records, bounded.goal, 2 * features)
         shares = _SHARES if records is None else (0.0, *_SHARES[1:])
         tally = GroupTally.of_box(1, features, bounded.goal, shares)
         account.pay(*tally.releases)
