@@ -108,3 +108,11 @@ def test_more_rows_than_the_error_bound_covers_are_refused(monkeypatch):
     monkeypatch.setattr(minimum, "MOST_ROWS", 10)
     with pytest.raises(InvalidArgument, match="another solver"):
         Objective(problem_of(Logistic()), 1.0, np.zeros(4))
+
+
+def test_a_ridge_that_rounding_swallows_does_not_end_the_search():
+    facts = Facts(loss=Logistic(), features=3, row_norm=1.0)
+    problem = Problem.of(facts, np.full((4000, 3), 0.5), np.arange(4000) % 2)
+    objective = Objective(problem, 1e-15, np.zeros(3))
+    assert isinstance(minimum._Whitened(objective).factor, float)
+    assert objective.gradient_bound(minimised(objective, gamma=1e-6)) <= 1e-6

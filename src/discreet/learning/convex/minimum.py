@@ -27,7 +27,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from discreet.errors import FitFailed, InvalidArgument
 from discreet.learning.rows import PARTS
@@ -134,10 +134,20 @@ class _Whitened:
         rows, facts = self.objective.problem.rows, self.objective.problem.facts
         smooth, ridge = facts.loss.smoothness, self.objective.ridge
         if rows.features > _MOST_WHITENED:
-            return math.sqrt(smooth * rows.lattice.step**2 * float(np.sum(np.square(rows.steps))) + ridge)
+            return self._whole
         matrix = (rows.steps.T @ rows.steps) * (smooth * rows.lattice.step**2)
         matrix[np.diag_indices_from(matrix)] += ridge * (1 + 1e-9)
-        return np.asarray(cholesky(matrix, lower=True))
+        try:
+            return np.asarray(cholesky(matrix, lower=True))
+        except LinAlgError:  # a ridge that rounding swallows: no data must make a fit fail
+            return self._whole
+
+    @property
+    def _whole(self) -> float:
+        """The root of a number that bounds all of the curvature."""
+        rows, facts = self.objective.problem.rows, self.objective.problem.facts
+        squares = rows.lattice.step**2 * float(np.sum(np.square(rows.steps)))
+        return math.sqrt(facts.loss.smoothness * squares + self.objective.ridge)
 
     def weights(self, place: Reals) -> Reals:
         """w of z."""
