@@ -20,7 +20,6 @@ a public preference for small C, without which the many C above all units would 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +28,8 @@ from discreet.mechanisms import ExponentialMechanism, PermuteAndFlip
 from discreet.noise import exponential_choice, permute_and_flip
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
     from discreet.noise import Generator
@@ -41,6 +42,9 @@ STEPS = 4
 _OFTEN = 1.6
 _TOGETHER = 40
 """A large unit is taken to lose the root of so many groups' worth at once, or of all if there are fewer."""
+
+_PARTS = 1 << 10
+"""Scores are counted in parts of a unit, so that they are whole numbers."""
 
 _FEWEST, _MOST = -1, 112  # exponents of the candidates, in octaves
 
@@ -74,12 +78,12 @@ def bound_of(number: int) -> float:
     return float(2.0 ** (number / STEPS))
 
 
-def _above(buckets: NDArray[Any], units: NDArray[Any]) -> list[int]:
+def _above(buckets: NDArray[Any], units: NDArray[Any]) -> NDArray[np.int64]:
     """N(C) for every candidate: how many units have a larger bucket."""
     total = np.zeros(_MOST * STEPS - _FEWEST * STEPS + 1, dtype=np.int64)
     places = np.clip(buckets.astype(np.int64) - _FEWEST * STEPS, 0, total.size - 1)
     np.add.at(total, places, units.astype(np.int64))
-    above: list[int] = (total.sum() - np.cumsum(total)).tolist()
+    above: NDArray[np.int64] = total.sum() - np.cumsum(total)
     return above
 
 
@@ -100,13 +104,13 @@ def choose_bound(
     mechanism = (ExponentialMechanism if bounded else PermuteAndFlip)(epsilon, sensitivity=1, monotone=True)
     above = _above(buckets, units)
     least = max(0, round(allowed))
-    # The preference is a public number added to each score; it is written as an exact fraction of the same factor.
-    weight = Fraction(preference(epsilon, allowed) * math.log(2) / STEPS) / mechanism.factor
     first = 0 if smallest <= bound_of(_FEWEST * STEPS) else math.floor(math.log2(smallest) * STEPS) - _FEWEST * STEPS
     first = min(first, len(above) - 1)
-    scores = [-max(0, n - least) - weight * i for i, n in enumerate(above[first:])]
+    scores = _PARTS * np.maximum(0, above[first:] - least) + _preferences(
+        epsilon, allowed, mechanism.factor, first, above
+    )
     choose = exponential_choice if bounded else permute_and_flip
-    chosen = int(choose(scores, scale=mechanism.factor, generator=generator))
+    chosen = int(choose(-scores, scale=mechanism.factor / _PARTS, generator=generator))
     return _FEWEST * STEPS + first + chosen
 
 
@@ -118,13 +122,17 @@ def choose_share(
     The score is -|(1 - share) (units within) - share (units above)|; one unit changes it by at most 1. The same public
     preference for small candidates as above keeps the many that no unit reaches from winning together.
     """
-    above = np.array(_above(buckets, units))
+    above = _above(buckets, units)
     within = int(units.sum()) - above
-    part = Fraction(round(share * 1024), 1024)
+    part = round(share * _PARTS)
     mechanism = ExponentialMechanism(epsilon, sensitivity=1)
-    weight = Fraction(preference(epsilon, 0.0) * math.log(2) / STEPS) / mechanism.factor
-    scores = [
-        -abs((1 - part) * int(w) - part * int(a)) - weight * i
-        for i, (w, a) in enumerate(zip(within, above, strict=True))
-    ]
-    return _FEWEST * STEPS + int(exponential_choice(scores, scale=mechanism.factor, generator=generator))
+    scores = np.abs((_PARTS - part) * within - part * above) + _preferences(epsilon, 0.0, mechanism.factor, 0, above)
+    return _FEWEST * STEPS + int(exponential_choice(-scores, scale=mechanism.factor / _PARTS, generator=generator))
+
+
+def _preferences(
+    epsilon: float, allowed: float, factor: Fraction, first: int, above: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The public preference for small candidates, in parts of a score; rounding it has nothing to do with the data."""
+    each = preference(epsilon, allowed) * math.log(2) / STEPS / float(factor) * _PARTS
+    return np.arange(above.size - first, dtype=np.int64) * round(min(each, 2.0**50))
