@@ -60,6 +60,17 @@ UNREADABLE = {
 }
 
 
+NAMED = pd.DataFrame({"age": ROWS[:, 0], "town": "Bonn", "born": pd.Timestamp("2020-01-01")})
+
+
+@pytest.mark.parametrize("table", [NAMED, NAMED[["age", "town"]], pa.Table.from_pandas(NAMED), pl.DataFrame(NAMED)])
+def test_columns_that_are_no_numbers_are_named(table):
+    with pytest.raises(InvalidArgument, match=r"encode text and dates by public rules\. Look at 'town'") as refused:
+        KMeans(2, bounds=(0, 200)).fit(table)
+    assert "age" not in str(refused.value)
+    assert "Bonn" not in str(refused.value)
+
+
 SEARCH = PrivateSearchCV(MODELS[0], {"alpha": [1.0, 10.0]}, epsilon=3.0)
 
 
@@ -152,9 +163,14 @@ def test_labels_are_read_however_they_are_kept(estimator, kind):
 
 
 def test_numbers_and_texts_are_never_taken_for_each_other():
-    mixed = np.array(["1"] * 36 + [1], dtype=object)
-    for labels, classes in ((mixed, ["0", "1"]), (LABELS, ["0", "1"]), (LABELS.astype(str), [0, 1])):
-        with pytest.raises(InvalidArgument, match="the classes are of dtype"):
+    mixed, missing = (np.array(["1"] * 36 + [last], dtype=object) for last in (1, None))
+    for labels, classes in (
+        (mixed, ["0", "1"]),
+        (missing, ["0", "1"]),
+        (LABELS, ["0", "1"]),
+        (LABELS.astype(str), [0, 1]),
+    ):
+        with pytest.raises(InvalidArgument, match=r"the classes are of dtype .*; write both .* without a label"):
             LogisticRegression(bounds=(0, 200), classes=classes).fit(ROWS, labels)
     with pytest.raises(InvalidArgument, match="all text or all numbers"):
         LogisticRegression(bounds=(0, 200), classes=["1", None]).fit(ROWS, mixed)
@@ -212,7 +228,7 @@ def test_the_columns_of_an_arrow_table_are_known_by_their_names(make):
     with pytest.raises(InvalidArgument, match="same order"):
         fitted.transform(table.select(["age", "dose", "ill"]))
     for other in (NAMES, pa.array([0] * 37, pa.timestamp("s")), [{"a": 1}] * 37):
-        with pytest.raises(InvalidArgument, match="must be numbers"):
+        with pytest.raises(InvalidArgument, match=r"must be numeric.* Look at 'other'"):
             StandardScaler(bounds=(0, 200)).fit(make({"dose": ROWS[:, 0], "other": other}))
 
 

@@ -95,3 +95,10 @@ def test_nearly_dependent_columns_do_not_run_away(epsilon):
     y = np.clip(X.sum(axis=1) / 2 + 0.05 * rng.standard_normal(20_000), -1, 1)
     for _ in range(5):
         assert LinearRegression(bounds=(-1, 1), target_bounds=(-1, 1), epsilon=epsilon).fit(X, y).score(X, y) > 0.8
+
+
+def test_a_report_says_from_how_many_records_on_bought_bounds_are_no_guess():
+    X, y = planted(500)
+    bought = model(target_bounds="private", epsilon=1.0, delta=1e-6).fit(X, y).report_.releases[0]
+    assert bought.what == "bounds of the target"
+    assert bought.why.endswith("guesses for fewer than about 2001 records")  # 100 / (0.05 for one quantile), rounded up

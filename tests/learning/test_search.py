@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler as UnprotectedScaler
 
 from discreet import Budget, BudgetExceeded, Cost, Filter, InvalidArgument
-from discreet.learning import Goal, LogisticRegression, PoissonRegressor, PrivateSearchCV, StandardScaler
+from discreet.learning import Goal, LogisticRegression, PoissonRegressor, PrivateSearchCV, Ridge, StandardScaler
 from discreet.learning.search import _base
 from discreet.learning.tuning import Runs
 
@@ -76,6 +76,20 @@ def test_regressions_are_searched_with_a_bounded_score():
     model = PoissonRegressor(bounds=(-1, 1), most=5, n_records=4000)
     search = PrivateSearchCV(model, {"alpha": [0.1, 1e7]}, epsilon=4.0, delta=1e-6, target_bounds=(0, 5)).fit(X, y)
     assert np.isfinite(search.predict(X)).all()
+
+
+def test_a_regression_is_scored_within_the_bounds_that_it_states_itself():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (2000, 2))
+    y = X[:, 0] + rng.normal(0, 0.1, 2000)
+    model = Ridge(bounds=(-1, 1), target_bounds=(-2, 2))
+    for tried, name in ((model, "alpha"), (Pipeline([("model", model)]), "model__alpha")):
+        search = PrivateSearchCV(tried, {name: [0.1, 1e7]}, epsilon=8.0, delta=1e-6)
+        assert search._target_ends() == (-2.0, 2.0)
+        assert search.set_params(target_bounds=(0, 1))._target_ends() == (0.0, 1.0)
+        assert np.isfinite(search.set_params(target_bounds=None).fit(X, y).predict(X)).all()
+    with pytest.raises(InvalidArgument, match=r"state \(low, high\) of the target"):
+        PrivateSearchCV(Ridge(bounds=(-1, 1), target_bounds="private"), {"alpha": [0.1]}).fit(X, y)
 
 
 def test_the_whole_search_is_charged_before_the_first_fit():

@@ -52,7 +52,12 @@ def chosen_classes(
             raise InvalidArgument("classes", "a mixed list", "labels are all text or all numbers")
         known = np.unique(stated)
         if not _comparable(known, labels):
-            raise InvalidArgument("y", f"labels of dtype {labels.dtype}", f"the classes are of dtype {known.dtype}")
+            raise InvalidArgument(
+                "y",
+                f"labels of dtype {labels.dtype}",
+                f"the classes are of dtype {known.dtype}; write both as text or both as numbers, and leave out records "
+                "without a label",
+            )
         if len(known) >= 2 and not unseen and not np.isin(labels, known).all():
             raise InvalidArgument(
                 "y",

@@ -23,6 +23,9 @@ __all__ = ["chosen_rows", "indexable", "numeric", "read_table", "read_training"]
 _SPARSE = "Sparse data is not supported; pass X.toarray(), or let the step before give dense tables"
 
 
+_NUMERIC = "could not convert to numbers: all columns must be numeric; encode text and dates by public rules"
+
+
 def _library(X: Any) -> str:
     return type(X).__module__.split(".")[0]
 
@@ -44,8 +47,9 @@ def _plain(X: Any) -> Any:
         from pyarrow import Table, types
 
         numbers = types.is_integer, types.is_floating, types.is_boolean, types.is_decimal
-        if not all(any(test(kind) for test in numbers) for kind in X.schema.types):
-            raise InvalidArgument("X", "a table with other columns", "all columns must be numbers without nulls")
+        others = [one.name for one in X.schema if not any(test(one.type) for test in numbers)]
+        if others:
+            raise InvalidArgument("X", "a table with other columns", _NUMERIC + _listed(others))
         # not every release of scikit-learn knows the columns of a record batch by their names
         return X if isinstance(X, Table) else Table.from_batches([X])
     return X
@@ -76,7 +80,7 @@ def read_training(estimator: BaseEstimator, X: Any, y: Any, **options: Any) -> t
     except InvalidArgument:
         raise
     except (TypeError, ValueError) as problem:
-        raise _refusal("X, y", problem) from None
+        raise _refusal("X, y", problem, X) from None
     return table, targets
 
 
@@ -95,8 +99,6 @@ def numeric(targets: NDArray[Any]) -> Reals:
 _SAFE = ("feature names", "features, but", "minimum of", "Found array with dim", "requires y")
 """What scikit-learn says in these refusals is about columns, not about records, and is passed on."""
 
-_NUMERIC = "could not convert to numbers: all columns must be numeric; encode text and dates by public rules"
-
 _WORDS = {
     "could not convert": _NUMERIC,
     "promote": _NUMERIC,
@@ -113,7 +115,12 @@ _WORDS = {
 }
 
 
-def _refusal(what: str, problem: Exception) -> Exception:
+def _listed(names: list[Any]) -> str:
+    """Which columns are meant: their names are public, and five are enough to see it."""
+    return f". Look at {', '.join(map(repr, map(str, names[:5])))}{', ...' if names[5:] else ''}" if names else ""
+
+
+def _refusal(what: str, problem: Exception, X: Any) -> Exception:
     """What went wrong, in words of our own where scikit-learn's may show values, counts, or an advice that costs."""
     text = str(problem)
     if isinstance(problem, TypeError) and "argument must be a string" in text:
@@ -122,7 +129,10 @@ def _refusal(what: str, problem: Exception) -> Exception:
         return InvalidArgument(what, "what was passed", text.strip())
     ours = (words for phrase, words in _WORDS.items() if phrase in text)
     otherwise = "pass a table of numbers, one row for each record, and one target for each row"
-    return InvalidArgument(what, "what was passed", next(ours, otherwise))
+    words = next(ours, otherwise)
+    if words == _NUMERIC and hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:
+        words += _listed([name for name, kind in zip(X.columns, X.dtypes, strict=True) if kind.kind not in "biuf"])
+    return InvalidArgument(what, "what was passed", words)
 
 
 def read_table(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> Reals:
@@ -134,5 +144,5 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> Real
     except InvalidArgument:
         raise
     except (TypeError, ValueError) as problem:
-        raise _refusal("X", problem) from None
+        raise _refusal("X", problem, X) from None
     return table

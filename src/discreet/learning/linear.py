@@ -135,7 +135,7 @@ class LinearRegression(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
     def _target_ends(self, goal: Goal, targets: Reals, account: Account) -> tuple[float, float]:
         if not isinstance(self.target_bounds, str):
             return one_bound("target_bounds", self.target_bounds)
-        low, high = buy_bounds(goal.share(_TARGETS), targets[:, None], account)
+        low, high = buy_bounds(goal.share(_TARGETS), targets[:, None], account, what="bounds of the target")
         return float(low[0]), float(high[0])
 
     def _least_squares(self, prepared: Prepared, targets: Reals, account: Account) -> Solved:

@@ -55,10 +55,10 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
     the grid), and stays secret, as do all results but the best. `epsilon` and `delta` pay for all of it.
 
     A record is in the validation part with probability `validation`, by a coin of its own. For classifiers a record's
-    score is whether it is predicted right. For regressions state `target_bounds=(low, high)`: the score is
-    1 - (error / range)^2, clipped at 0. `estimator` must state what it could buy with a delta (`classes=[...]`). It may
-    be a pipeline, checked as `PrivatePipeline` is, with parameters such as `model__alpha`; its private steps share the
-    price of a try in the proportion of the prices that they state.
+    score is whether it is predicted right. For regressions it is 1 - (error / range)^2, clipped at 0, for the range
+    `target_bounds=(low, high)` that is stated here, or else in `estimator`. `estimator` must state what it could buy
+    with a delta (`classes=[...]`). It may be a pipeline, checked as `PrivatePipeline` is, with parameters such as
+    `model__alpha`; its private steps share the price of a try in the proportion of the prices that they state.
 
     >>> from discreet.learning import LogisticRegression
     >>> rng = np.random.default_rng(7)
@@ -230,10 +230,16 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
                     type(self.estimator).__name__,
                     "tries are scored by a target: pass a model that predicts one",
                 )
-            if self.target_bounds is None:
-                raise InvalidArgument("target_bounds", None, "to score a regression, state (low, high) of the target")
-            one_bound("target_bounds", self.target_bounds)
+            self._target_ends()
         return tried, grid
+
+    def _target_ends(self) -> tuple[float, float]:
+        """The range of a regression's target, as stated here or else by the model that is tried."""
+        model = self.estimator.steps[-1][-1] if isinstance(self.estimator, Pipeline) else self.estimator
+        stated = self.target_bounds if self.target_bounds is not None else getattr(model, "target_bounds", None)
+        if stated is None or isinstance(stated, str):
+            raise InvalidArgument("target_bounds", stated, "to score a regression, state (low, high) of the target")
+        return one_bound("target_bounds", stated)
 
     def _noisy_score(self, model: Any, X: Any, y: NDArray[Any], base: Cost, generator: Any) -> int:
         """The summed score of the validation records, each between 0 and 1, with noise that costs `base`."""
@@ -243,7 +249,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
         elif is_classifier(model):
             scores = (predict(X) == y).astype(np.int64) * _GRAINS
         else:
-            low, high = one_bound("target_bounds", self.target_bounds)
+            low, high = self._target_ends()
             error = (np.clip(predict(X), low, high) - np.clip(y, low, high)) / (high - low)
             right = np.where(np.isfinite(error), 1 - error**2, 0.0)  # a prediction may be inf - inf
             scores = np.trunc(np.clip(right, 0, 1) * _GRAINS).astype(np.int64)
