@@ -1,5 +1,7 @@
 """Tables and targets that cannot be read are refused in words that show no value, no count and no advice that costs."""
 
+from inspect import signature
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,7 +10,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 
-from discreet import Budget, Filter, Odometer
+from discreet import Budget, Cost, Filter, Odometer
 from discreet.errors import InvalidArgument
 from discreet.learning import (
     PCA,
@@ -24,6 +26,7 @@ from discreet.learning import (
     StandardScaler,
 )
 from discreet.learning.convex import PNSGD
+from discreet.learning.estimator import EPSILON
 
 SECRET = 123.456789
 ROWS = np.full((37, 2), SECRET)
@@ -160,6 +163,17 @@ def test_labels_are_read_however_they_are_kept(estimator, kind):
     rows = np.column_stack([200 * LABELS, 100 + 0 * LABELS])
     fitted = clone(estimator).set_params(classes=classes, epsilon=100.0).fit(rows, labels)
     assert fitted.predict(rows).tolist() == np.asarray(labels).tolist()
+
+
+@pytest.mark.parametrize("estimator", [*MODELS, SEARCH], ids=lambda model: type(model).__name__)
+def test_a_price_is_stated_once(estimator):
+    assert signature(type(estimator)).parameters["epsilon"].default == EPSILON
+    for price in ({"cost": Cost.gaussian_dp(0.5)}, {"budget": Budget(epsilon=0.5, delta=1e-6)}):
+        with pytest.raises(InvalidArgument, match=r"epsilon = 0\.1 is not allowed: .* leave one of them out"):
+            clone(estimator).set_params(epsilon=0.1, **price).fit(ROWS, LABELS)
+        for left_out in (EPSILON, None):
+            cost = clone(estimator).set_params(epsilon=left_out, **price).price
+            assert cost == clone(estimator).set_params(epsilon=EPSILON, **price).price
 
 
 def test_numbers_and_texts_are_never_taken_for_each_other():

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from discreet.learning.account import Charge
     from discreet.noise import Generator
 
-__all__ = ["MANY", "REHEARSED", "PrivateEstimator", "invented_labels", "stop"]
+__all__ = ["EPSILON", "MANY", "REHEARSED", "PrivateEstimator", "invented_labels", "stop"]
 
 
+EPSILON = 1.0
+"""The parameter of an estimator that states none: beside a cost or a budget, another one would contradict it."""
 REHEARSED = 1000
 """Invented rows in a rehearsal; how many says nothing."""
 MANY = 10**6
@@ -83,6 +85,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         if self.random_state is not None and not ("pytest" in sys.modules and "PYTEST_VERSION" in os.environ):
             raise InvalidArgument(
                 "random_state", self.random_state, "noise that can be repeated protects nobody; leave it out"
+            )
+        if (self.cost is not None or self.budget is not None) and self.epsilon not in (None, EPSILON):
+            raise InvalidArgument(
+                "epsilon", self.epsilon, "the price is stated by a cost or a budget already; leave one of them out"
             )
         goal = Goal.of(
             epsilon=self.epsilon, delta=self.delta, cost=self.cost, budget=self.budget, adjacency=self.adjacency
@@ -156,7 +162,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def priced(self, base: Cost, *, seed: int | None = None) -> Any:
         """A copy whose fit costs `base`."""
-        return clone(self).set_params(cost=base, budget=None, adjacency=base.adjacency, random_state=seed)
+        stated = {"cost": base, "budget": None, "epsilon": EPSILON, "adjacency": base.adjacency}
+        return clone(self).set_params(**stated, random_state=seed)
 
     @staticmethod
     def private_pipeline(pipeline: Any) -> Any:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InvalidArgument
 from discreet.learning.data_free import acts_row_by_row, is_nothing, public_rows, why_refused
-from discreet.learning.estimator import MANY, REHEARSED, PrivateEstimator, invented_labels
+from discreet.learning.estimator import EPSILON, MANY, REHEARSED, PrivateEstimator, invented_labels
 from discreet.learning.goal import Goal
 from discreet.learning.report import Release, Report
 
@@ -197,7 +197,8 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
         weights = sizes if whole.is_pure else [size**2 for size in sizes]  # Gaussian releases add up in squares
         for place, (step, part) in enumerate(zip(steps, whole.divided(*_shares(weights)), strict=True)):
             own = None if seed is None else (seed + place) % 2**31
-            step.set_params(cost=part.cost, budget=None, adjacency=base.adjacency, random_state=own)
+            stated = {"cost": part.cost, "budget": None, "epsilon": EPSILON, "adjacency": base.adjacency}
+            step.set_params(**stated, random_state=own)
         return copy
 
     def _finished(self, steps: list[tuple[str, Any]]) -> PrivatePipeline:
