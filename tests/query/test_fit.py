@@ -66,6 +66,35 @@ def test_a_model_is_fitted_to_rows_and_paid_from_the_budget():
         assert desk.spent.epsilon(1e-6) >= fitted.cost_.epsilon(1e-6) * (1 - 1e-9)
 
 
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        model(bounds={"hours": (0, 60), "age": (20, 80)}),
+        PrivateSearchCV(model(bounds={"hours": (0, 60), "age": (20, 80)}), {"alpha": [1.0, 10.0]}, epsilon=1.5),
+        Pipeline(
+            [
+                ("scale", StandardScaler(epsilon=0.5, bounds={"hours": (0, 60), "age": (20, 80)})),
+                ("model", LogisticRegression(epsilon=0.5, bounds=(-3, 3), classes=[False, True])),
+            ]
+        ),
+    ],
+    ids=["model", "search", "pipeline"],
+)
+def test_bounds_are_stated_by_the_names_of_the_select(fitted):
+    table = people()
+    with curator(table, epsilon=3.0, delta=1e-5) as desk:
+        found = desk.fit(fitted, QUESTION, target="y")
+    X = np.column_stack([table["age"], table["hours"]])
+    assert np.mean(found.predict(X) == (table["income"].to_numpy() > 80)) > 0.8
+
+
+def test_bounds_by_a_name_that_the_select_has_not_cost_nothing():
+    with curator() as desk:
+        with pytest.raises(InvalidArgument, match="hours"):
+            desk.fit(model(bounds={"our": (0, 60), "age": (20, 80)}), QUESTION, target="y")
+        assert desk.remaining == 3.0
+
+
 def test_a_price_in_mu_is_charged_as_it_is():
     with curator(mu=1.0) as desk:
         desk.fit(model(cost=Cost.gaussian_dp(0.5)), QUESTION, target="y")

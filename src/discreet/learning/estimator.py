@@ -18,7 +18,7 @@ from discreet.learning.goal import Goal
 from discreet.learning.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -74,6 +74,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     _unseen: bool = False
     _rehearsed: int | None = None  # in a rehearsal, the number of records that is taken for public
     _rehearsed_names: Any = None  # and the names of the columns
+    _selected: Sequence[str] | None = None  # for a curator, the names of the columns of its SELECT
 
     cost_: Cost
     noise_: dict[str, float]
@@ -106,37 +107,45 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         """Whether it learns a target, or from the records alone."""
         return bool(get_tags(self).target_tags.required)
 
-    def fit_unseen(self, X: Any, y: Any = None) -> Any:
+    def fit_unseen(self, X: Any, y: Any = None, *, names: Sequence[str] | None = None) -> Any:
         """`fit` for data that only a curator may look at: no value in it decides whether this succeeds.
 
         A failure would tell one bit that nobody paid for. So no records at all are fitted like few, labels that are not
         among the classes stated are left out, and negative counts are zero. Solvers that take the number and the order
-        of the records for public are refused.
+        of the records for public are refused. `names` are those of the columns, by which bounds may be stated.
         """
-        self._unseen = True
+        self._unseen, self._selected = True, names
         try:
             return self.fit(X, y)
         finally:
-            del self._unseen
+            del self._unseen, self._selected
 
-    def rehearse(self, features: int, *, labels: NDArray[Any] | None = None) -> None:
+    def rehearse(
+        self, features: int, *, labels: NDArray[Any] | None = None, names: Sequence[str] | None = None
+    ) -> None:
         """Refuse what no data could make right: bounds that are missing or too few, classes, a solver for other losses.
 
         A copy goes through a fit to rows of zeros, with stand-ins for what it would buy, up to where the model itself
         would be paid for; nothing is charged, and no noise is drawn. No record is read, so that a refusal may say why.
         `fit` asks for it before its first purchase, `Curator.fit` before it charges. `labels` is an array of none, of
-        the dtype of the targets, if that is known.
+        the dtype of the targets, if that is known, and `names` are those of the columns.
         """
-        self._rehearse(np.zeros((REHEARSED, features)), labels=labels)
+        self._rehearse(np.zeros((REHEARSED, features)), labels=labels, names=names)
 
     def _rehearse(
-        self, rows: Any, *, unseen: bool = True, labels: NDArray[Any] | None = None, records: int = MANY
+        self,
+        rows: Any,
+        *,
+        unseen: bool = True,
+        labels: NDArray[Any] | None = None,
+        records: int = MANY,
+        names: Sequence[str] | None = None,
     ) -> None:
         """`rehearse` with these invented rows, as for a curator's data or for so many records of one's own."""
         rehearsal: Any = clone(self)
         rehearsal._unseen = unseen  # what a curator must refuse is refused here as well
         rehearsal._rehearsed = records
-        rehearsal._rehearsed_names = self._names()
+        rehearsal._rehearsed_names = self._names() if names is None else names
         with suppress(Stopped):
             rehearsal.fit(rows, invented_labels(self, len(rows), labels))
 
@@ -148,7 +157,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def _names(self) -> Any:
         """The names of the columns that it is fitted to, if they have any."""
-        return self._rehearsed_names if self._rehearsed is not None else getattr(self, "feature_names_in_", None)
+        if self._rehearsed is not None:
+            return self._rehearsed_names
+        return self._selected if self._selected is not None else getattr(self, "feature_names_in_", None)
 
     def _check_enough(self, records: int, goal: Goal, dimension: int) -> None:
         """Refuse a public number of records that noise outweighs, or for which delta is too large."""

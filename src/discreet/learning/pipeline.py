@@ -20,7 +20,7 @@ from discreet.learning.goal import Goal
 from discreet.learning.report import Release, Report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -123,13 +123,13 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
                 table = step.transform(table)
         return self._finished(steps)
 
-    def fit_unseen(self, X: Any, y: Any = None) -> PrivatePipeline:
+    def fit_unseen(self, X: Any, y: Any = None, *, names: Sequence[str] | None = None) -> PrivatePipeline:
         """`fit` for data that only a curator may look at; see `PrivateEstimator.fit_unseen`."""
         steps = self._flat(unseen=True)
         table = np.asarray(X, dtype=np.float64)
         for place, (_, step) in enumerate(steps):
             if isinstance(step, PrivateEstimator):
-                step.fit_unseen(table, y)
+                step.fit_unseen(table, y, names=None if place else names)
             else:
                 step.fit(np.zeros((REHEARSED, table.shape[1])))  # it learns nothing but how many columns there are
             if place + 1 < len(steps):
@@ -154,13 +154,21 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
         """Fit all steps privately, and predict for the rows: this is not private."""
         return self.fit(X, y, charge=charge).predict(X)
 
-    def rehearse(self, features: int, *, labels: NDArray[Any] | None = None) -> None:
+    def rehearse(
+        self, features: int, *, labels: NDArray[Any] | None = None, names: Sequence[str] | None = None
+    ) -> None:
         """Refuse what no data could make right, before a curator charges; see `PrivateEstimator.rehearse`."""
         self._flat(unseen=True)
-        self._rehearse(np.zeros((REHEARSED, features)), labels=labels)
+        self._rehearse(np.zeros((REHEARSED, features)), labels=labels, names=names)
 
     def _rehearse(
-        self, rows: Any, *, unseen: bool = True, records: int = MANY, labels: NDArray[Any] | None = None
+        self,
+        rows: Any,
+        *,
+        unseen: bool = True,
+        records: int = MANY,
+        labels: NDArray[Any] | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
         """Fit a copy to invented rows, the last step as far as the release of its model; no record is read.
 
@@ -174,9 +182,15 @@ class PrivatePipeline(Pipeline):  # type: ignore[misc]  # scikit-learn has no ty
                     step.fit(rows)
                     _check_rows(name, step, rows)
                 elif last:
-                    step._rehearse(np.zeros((REHEARSED, rows.shape[1])), unseen=unseen, labels=labels, records=records)
+                    step._rehearse(
+                        np.zeros((REHEARSED, rows.shape[1])),
+                        unseen=unseen,
+                        labels=labels,
+                        records=records,
+                        names=None if place else names,
+                    )
                 else:
-                    step.fit_unseen(rows, invented_labels(step, len(rows), labels))
+                    step.fit_unseen(rows, invented_labels(step, len(rows), labels), names=None if place else names)
                 rows = rows if last else _transformed(step, rows)
             except InvalidArgument as problem:
                 raise InvalidArgument(f"{name}: {problem.argument}", problem.value, problem.advice) from None

@@ -32,7 +32,7 @@ from discreet.mechanisms import DiscreteLaplace, RoundedGaussian
 from discreet.noise import bernoulli, uniform_integers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -129,8 +129,10 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
             place = int(uniform_integers(len(grid), generator=account.generator))
             seed = None if account.generator is None else int(uniform_integers(2**31, generator=account.generator))
             model = models[place].priced(base, seed=seed)
-            learn = model.fit_unseen if self._unseen else model.fit
-            learn(chosen_rows(table, ~held), targets[~held])
+            if self._unseen:
+                model.fit_unseen(chosen_rows(table, ~held), targets[~held], names=self._selected)
+            else:
+                model.fit(chosen_rows(table, ~held), targets[~held])
             if not _within(model.cost_, base):
                 raise InvalidArgument(
                     "estimator",
@@ -177,14 +179,22 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):  # type: ignore[mis
         return Runs(self.expected_runs if self.expected_runs is not None else max(2.0, len(grid)), law=self.runs_law)
 
     def _rehearse(
-        self, rows: Any, *, unseen: bool = True, labels: NDArray[Any] | None = None, records: int = MANY
+        self,
+        rows: Any,
+        *,
+        unseen: bool = True,
+        labels: NDArray[Any] | None = None,
+        records: int = MANY,
+        names: Sequence[str] | None = None,
     ) -> None:
         """Refuse what is wrong with the search, or with the model of any setting."""
-        super()._rehearse(rows, unseen=unseen, labels=labels, records=records)
+        super()._rehearse(rows, unseen=unseen, labels=labels, records=records, names=names)
         tried, grid = self._tried()
         base, _ = _base(self._goal(), self._runs(grid))
         for setting in grid:
-            _set(tried, setting).priced(base)._rehearse(rows, unseen=unseen, labels=labels, records=records)
+            _set(tried, setting).priced(base)._rehearse(
+                rows, unseen=unseen, labels=labels, records=records, names=self._names() if names is None else names
+            )
 
     def _try(self, models: list[Any], base: Cost, table: Any, targets: NDArray[Any]) -> None:
         """Refuse what can be refused before anything is paid: every setting on invented rows, one on the records."""

@@ -32,7 +32,7 @@ from discreet.query.report import report_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -52,7 +52,7 @@ class Model(Protocol):
     def price(self) -> Cost:
         """The most that a fit reveals, known before any data is read."""
 
-    def fit_unseen(self, X: Any, y: Any) -> Any:
+    def fit_unseen(self, X: Any, y: Any, *, names: Sequence[str] | None = None) -> Any:
         """Learn, at no more than the price; whether it succeeds depends on no value in the data."""
 
 
@@ -273,11 +273,11 @@ class Curator:
         price = model.price
         records = records_of(text, target, self._catalog)
         if hasattr(model, "rehearse"):
-            model.rehearse(len(records.features), labels=records.target)
+            model.rehearse(len(records.features), labels=records.target, names=records.features)
         self._check_files()
         entry = self._reserve(price, reason or f"{model!r}: {text}")
         try:
-            model.fit_unseen(*records.read(self._engine))
+            model.fit_unseen(*records.read(self._engine), names=records.features)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
             problem = type(error).__name__
         else:
