@@ -91,6 +91,14 @@ def test_single_draws_have_the_same_law(sampler: Any, below: Callable[[float], B
     assert p_value(draws, below(scale / 1.5), cells=20) < ALPHA
 
 
+@pytest.mark.parametrize(("sampler", "below", "scale"), [c for c in CASES if 100 < c.values[2] < 5000])
+def test_a_few_draws_at_a_time_have_the_same_law(sampler: Any, below: Callable[[float], Below], scale: float) -> None:
+    draws = np.concatenate([sampler(scale, 64) for _ in range(2000)])
+    assert p_value(draws, below(scale)) > ALPHA
+    assert p_value(draws, below(scale * 1.1)) < ALPHA
+    assert p_value(draws, below(scale * 0.9)) < ALPHA
+
+
 @pytest.mark.parametrize(("sampler", "below", "scale"), [c for c in CASES if c.values[2] > 1e6])
 def test_the_lowest_bits_of_large_noise_are_fair(sampler: Any, below: Callable[[float], Below], scale: float) -> None:
     draws = sampler(scale, DRAWS)

@@ -32,6 +32,7 @@ BLOCK: Final = 1 << 17  # draws made at a time, so that memory is the result's a
 # more or less by its size. A loop of random length, a microsecond or two, covers these.
 JITTER: Final = 255
 KEPT: Final = 16  # samplers kept in a family: the largest table takes three megabytes
+FEW: Final = 64  # draws that are not worth a large table
 SIGNS: Final = np.int64(1), np.int64(-1)
 _ONE = np.uint64(1)
 
@@ -77,7 +78,7 @@ class Signed(Sampler):
 
 
 class Either(Sampler):
-    """Two ways to draw from the same law, each made when it is first used."""
+    """Two ways to draw from the same law, for few draws and for many, each made when it is first used."""
 
     def __init__(self, *, one: Callable[[], Sampler], many: Callable[[], Sampler]) -> None:
         self._made = cache(one), cache(many)
@@ -86,7 +87,7 @@ class Either(Sampler):
         return self._made[0]().one(generator)
 
     def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
-        return self._made[1]().many(n, generator)
+        return self._made[n > FEW]().many(n, generator)
 
 
 def signed(magnitudes: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
