@@ -118,3 +118,18 @@ def test_the_default_depends_on_public_numbers_alone() -> None:
     assert fine.granularity == 2.0 ** (1 - 20)
     wide = Lattice.below(Fraction(1), Fraction(10**9), fineness=20, widest=29)
     assert Fraction(10**9) / wide.step <= 2**29
+
+
+@given(exponent=st.integers(-1000, 900), steps=st.integers(-(1 << 1100), 1 << 1100), bits=st.integers(1, 1100))
+def test_many_large_steps_become_the_floats_that_single_ones_do(exponent: int, steps: int, bits: int) -> None:
+    lattice = Lattice(exponent)
+    short = (abs(steps) >> (1100 - bits)) * (1 if steps >= 0 else -1)
+    if short.bit_length() + exponent < 1020:
+        assert lattice.restore(np.array([short], dtype=object))[0] == lattice.restore(short)
+
+
+def test_whole_numbers_of_any_size_are_placed_as_fractions_are() -> None:
+    lattice = Lattice(5)
+    whole = [0, 15, 16, -16, -17, (1 << 70) + 16, -(1 << 90) - 15]
+    placed = lattice.place(np.array(whole, dtype=object))
+    assert placed.tolist() == [lattice.place(Fraction(number)) for number in whole]

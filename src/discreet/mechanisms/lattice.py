@@ -94,11 +94,10 @@ class Lattice:
                 # floor(steps + 0.5) would round the sum; the fraction is exact wherever it could be mistaken for 1/2
                 return np.asarray(whole.astype(np.int64) + (steps - whole >= 0.5))
         placed = np.empty(value.shape, dtype=object)
-        for place, entry in np.ndenumerate(value):
-            placed[place] = self._place(Fraction(entry))
+        placed.reshape(-1)[:] = [self._place(entry if type(entry) is int else Fraction(entry)) for entry in value.flat]
         return placed
 
-    def _place(self, value: Fraction) -> int:
+    def _place(self, value: Fraction | int) -> int:
         # floor(a / (b 2^k) + 1/2) in integers, as single releases are often made
         above, below, exponent = value.numerator, value.denominator, self.exponent
         if exponent < 0:
@@ -116,9 +115,16 @@ class Lattice:
             # the quick way is exact for these, and its time says nothing about the steps; a fraction's gcd would
             return math.ldexp(steps, self.exponent) if abs(steps) <= 1 << 53 else _nearest(steps * self.step)
         if steps.dtype == object:
-            values = [_nearest(int(entry) * self.step) for entry in steps.flat]
+            values = [self._restored(int(entry)) for entry in steps.flat]
             return np.array(values, dtype=np.float64).reshape(steps.shape)
         return np.ldexp(steps.astype(np.float64), self.exponent)
+
+    def _restored(self, steps: int) -> float:
+        # far from the ends of the floats, the float next to steps * 2^k has the digits of that next to steps
+        bits = steps.bit_length()
+        if bits < 1000 and -900 < self.exponent < 1000 - bits:
+            return math.ldexp(float(steps), self.exponent)
+        return _nearest(steps * self.step)
 
 
 def added(steps: int | NDArray[Any], noise: int | NDArray[np.int64]) -> int | NDArray[Any]:

@@ -49,8 +49,8 @@ def reals(value: object, *, argument: str = "value") -> Fraction | NDArray[Any]:
         array = array.astype(object)
     if array.dtype == object:
         exact = np.empty(array.shape, dtype=object)
-        for place, entry in np.ndenumerate(array):
-            exact[place] = _exact(entry, argument)
+        # whole numbers are exact as they are, and fractions of them would take most of the time of a release
+        exact.reshape(-1)[:] = [entry if type(entry) is int else _exact(entry, argument) for entry in array.flat]
         return exact
     raise InvalidArgument(argument, _described(array), _REAL)
 
