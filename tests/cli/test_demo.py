@@ -89,7 +89,12 @@ def test_five_questions_are_answered_with_errors_truth_and_what_is_left(tour: st
     assert len(left) == len(QUESTIONS) == 5
     assert left == sorted(left, reverse=True)
     assert (
-        len(re.findall(r"^    (?:EWR|JFK|LGA) +\d+ +\d+ to \d+ +\d+ +\d+ +\d+ to \d+ +\d+$", tour, re.MULTILINE)) == 3
+        len(
+            re.findall(
+                r"^    (?:EWR|JFK|LGA) +-?\d+ +-?\d+ to -?\d+ +\d+ +-?\d+ +-?\d+ to -?\d+ +\d+$", tour, re.MULTILINE
+            )
+        )
+        == 3
     )
 
 
