@@ -121,11 +121,12 @@ def test_the_default_depends_on_public_numbers_alone() -> None:
 
 
 @given(exponent=st.integers(-1000, 900), steps=st.integers(-(1 << 1100), 1 << 1100), bits=st.integers(1, 1100))
-def test_many_large_steps_become_the_floats_that_single_ones_do(exponent: int, steps: int, bits: int) -> None:
-    lattice = Lattice(exponent)
+def test_steps_of_any_size_become_the_nearest_float(exponent: int, steps: int, bits: int) -> None:
     short = (abs(steps) >> (1100 - bits)) * (1 if steps >= 0 else -1)
     if short.bit_length() + exponent < 1020:
-        assert lattice.restore(np.array([short], dtype=object))[0] == lattice.restore(short)
+        nearest = float(short * Fraction(2) ** exponent)
+        assert Lattice(exponent).restore(short) == nearest
+        assert Lattice(exponent).restore(np.array([short], dtype=object)) == [nearest]
 
 
 def test_whole_numbers_of_any_size_are_placed_as_fractions_are() -> None:

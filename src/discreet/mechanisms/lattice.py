@@ -112,17 +112,17 @@ class Lattice:
         The nearest float is a function of the released integer alone, so nothing of the input shows through.
         """
         if isinstance(steps, int):
-            # the quick way is exact for these, and its time says nothing about the steps; a fraction's gcd would
-            return math.ldexp(steps, self.exponent) if abs(steps) <= 1 << 53 else _nearest(steps * self.step)
+            return self._restored(steps)
         if steps.dtype == object:
             values = [self._restored(int(entry)) for entry in steps.flat]
             return np.array(values, dtype=np.float64).reshape(steps.shape)
         return np.ldexp(steps.astype(np.float64), self.exponent)
 
     def _restored(self, steps: int) -> float:
-        # far from the ends of the floats, the float next to steps * 2^k has the digits of that next to steps
+        # Up to 2^53 steps are a float. Far from the ends of the floats, the one next to steps * 2^k has the digits
+        # of the one next to steps. The time of this says nothing about the steps; that of a fraction's gcd would.
         bits = steps.bit_length()
-        if bits < 1000 and -900 < self.exponent < 1000 - bits:
+        if bits <= 53 or (bits < 1000 and -900 < self.exponent < 1000 - bits):
             return math.ldexp(float(steps), self.exponent)
         return _nearest(steps * self.step)
 
