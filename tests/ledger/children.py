@@ -180,11 +180,13 @@ def hammered(path: Path, processes: int) -> dict[str, int]:
 
 
 def opened_by_many(path: Path, processes: int) -> int:
-    """Many processes make the same ledger at the same time."""
+    """Many processes make the same ledger at the same time, each resting a little between any two statements."""
     begin = time.monotonic() + 0.3
 
     def work(end: int) -> None:
-        time.sleep(max(0, begin - time.monotonic()))
+        rests = random.Random(os.getpid())
+        sqlalchemy.event.listen(Engine, "after_cursor_execute", lambda *_: time.sleep(rests.uniform(0, 0.05)))
+        time.sleep(max(0, begin - time.monotonic()) + rests.uniform(0, 1))
         ledger = Ledger.open(path)
         ledger.establish("d", BUDGET)
         say(end, "granted", ledger.reserve("d", COST).id)

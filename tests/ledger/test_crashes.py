@@ -57,8 +57,8 @@ def test_eight_processes_spend_exactly_the_budget_and_no_more(tmp_path: Path) ->
     assert sum(1 for count in granted.values() if count) > 1  # they did compete
 
 
-def test_eight_processes_that_make_the_same_ledger_make_one(tmp_path: Path) -> None:
-    assert run("opening", tmp_path / "l.db", 8) == 8
+def test_many_processes_that_make_the_same_ledger_make_one(tmp_path: Path) -> None:
+    assert run("opening", tmp_path / "l.db", 24) == 24
 
 
 def test_of_eight_processes_that_open_data_for_eight_units_one_may_spend(tmp_path: Path) -> None:

@@ -205,10 +205,15 @@ class Store:
         return self.path.with_name(self.path.name + "-wal").exists()
 
     def _prepare(self, connection: Connection) -> None:
-        application = connection.exec_driver_sql("PRAGMA application_id").scalar()
-        version = connection.exec_driver_sql("PRAGMA user_version").scalar()
+        connection.exec_driver_sql("BEGIN")  # one look: between two, another process may have made the ledger
+        try:
+            application = connection.exec_driver_sql("PRAGMA application_id").scalar()
+            version = connection.exec_driver_sql("PRAGMA user_version").scalar()
+            occupied = bool(connection.exec_driver_sql("SELECT COUNT(*) FROM sqlite_master").scalar())
+        finally:
+            self._undo(connection)
         if application != schema.APPLICATION:
-            self._create(connection)
+            self._create(connection, occupied)
         elif version not in schema.READABLE:
             raise LedgerError(
                 self.name,
@@ -226,8 +231,7 @@ class Store:
         for setting in ("synchronous = FULL", "fullfsync = 1", "checkpoint_fullfsync = 1", "trusted_schema = OFF"):
             connection.exec_driver_sql(f"PRAGMA {setting}")
 
-    def _create(self, connection: Connection) -> None:
-        occupied = connection.exec_driver_sql("SELECT COUNT(*) FROM sqlite_master").scalar()
+    def _create(self, connection: Connection, occupied: bool) -> None:
         if self.read_only or occupied:
             what = "is another kind of database" if occupied else "is empty"
             raise LedgerError(self.name, f"{what}, not a ledger", "Pass the path of a ledger, or of a new file.")
