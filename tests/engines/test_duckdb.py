@@ -20,10 +20,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as pads
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import DuckDBEngine, Engine, Session
 from discreet.engines.duckdb import _remove
+from discreet.engines.files import parquet_rows
 from discreet.engines.frames import frame_of
 from discreet.errors import EngineError, InvalidArgument, SourceError
 from engines.sources import VISITS, csv, database, parquet, visits
@@ -517,6 +519,76 @@ def test_texts_in_a_data_set_that_are_not_utf8_are_refused(engine: DuckDBEngine,
     path.unlink()
     with pytest.raises(SourceError, match="cannot be read"):
         engine.register("t", gone)
+
+
+ABOUT_NAN = (
+    "count_if(x > 10)",
+    "count_if(x BETWEEN 0 AND 1000)",
+    "count_if(x <= 'inf'::DOUBLE)",
+    "count_if(isnan(x))",
+    "count(NULLIF(x, 'NaN'::DOUBLE))",
+    "count(*) FILTER (x > 10)",
+    "count_if(CASE WHEN x < 7 THEN false WHEN x <= 'inf'::DOUBLE THEN false ELSE true END)",
+    "count_if(greatest(x, 1) > 1000)",
+    "isnan(max(x))",
+    "isnan(sum(x))",
+)
+WHERE_NAN = (
+    "x > 10",
+    "x = 'NaN'::DOUBLE",
+    "isnan(x)",
+    "NOT x <= 100",
+    "x BETWEEN 0 AND 100",
+    "x IN (1, 'NaN'::DOUBLE)",
+)
+
+
+@pytest.mark.parametrize("kind", ["one row group", "many row groups", "several files", "data set", "database", "cast"])
+@pytest.mark.parametrize("single", [False, True], ids=["double", "float"])
+@pytest.mark.parametrize("largest", [5.0, 11.0, 1001.0, math.inf, None])
+def test_what_a_question_does_with_nan_does_not_depend_on_other_rows(
+    engine: DuckDBEngine, tmp_path: Path, largest: float | None, single: bool, kind: str
+) -> None:
+    # pyarrow, as most, leaves NaN out of the range of a column, and DuckDB believes the range
+    values = [*[3.0, math.nan, math.nan] * 50, None, *([] if largest is None else [largest])]
+    table = pa.table({"x": pa.array(values, pa.float32() if single else pa.float64()), "u": range(len(values))})
+    source: object = parquet(tmp_path / "a.parquet", table)
+    if kind == "many row groups":
+        pq.write_table(table, tmp_path / "a.parquet", row_group_size=40)
+    elif kind == "several files":
+        parquet(tmp_path / "b.parquet", table)
+        source = str(tmp_path / "*.parquet")
+        table = pa.concat_tables([table, table])
+    elif kind == "data set":
+        source = pads.dataset(source)
+    made = f"CREATE TABLE t AS SELECT * FROM '{tmp_path}/a.parquet'"
+    types = {"x": "DOUBLE"} if kind == "cast" else None
+    if kind == "database":
+        relation = engine.register("t", database(tmp_path / "d.duckdb", made), table="t")
+    else:
+        relation = engine.register("t", source, types=types)
+    judge = engine.register("judge", table)
+    asked = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(ABOUT_NAN))
+    with engine.session() as session:
+        for question in (f"SELECT {asked} FROM {{0}}", *(f"SELECT count(*) FROM {{0}} WHERE {w}" for w in WHERE_NAN)):
+            found, expected = (session.table(question.format(name)).to_pylist() for name in (relation, judge))
+            assert found == expected, question
+
+
+def test_a_column_without_nan_is_read_as_it_is(
+    engine: DuckDBEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table({"x": [1.0, math.inf, None], "y": [math.nan, 2.0, None], "z": pa.nulls(3, pa.float64())})
+    path = parquet(tmp_path / "a.parquet", table)
+    run = lambda sql: duckdb.execute(sql).fetchall()
+    rows = parquet_rows([str(path)], leave_out=(), run=run)
+    assert '"y" + 1' in rows
+    assert '"x"' not in rows
+    assert '"z"' not in rows
+    assert "REPLACE" not in parquet_rows([str(path)], leave_out=("y",), run=run)
+    assert "REPLACE" not in parquet_rows([str(parquet(tmp_path / "e.parquet", table[:0]))], leave_out=(), run=run)
+    monkeypatch.setattr("discreet.engines.files._LOOKED_THROUGH", 8)  # too many to look through
+    assert all(f'"{name}" + 1' in parquet_rows([str(path)], leave_out=(), run=run) for name in "xyz")
 
 
 @pytest.mark.parametrize("nested", [False, True])

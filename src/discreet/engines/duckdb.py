@@ -159,9 +159,9 @@ class DuckDBEngine:
         `source` is the path of Parquet or CSV files (also a pattern, or a directory of Parquet files), that of a DuckDB
         database together with a `table` of it, or an Arrow table, data set or reader, a pandas or a Polars frame.
         `types` gives columns other types than they are stored with: values that do not convert become NULL. The columns
-        in `leave_out` are no part of the relation. Dates outside of the years 1 to 9999 become NULL. No row
-        is read, except for the first thousand of a CSV file that has columns whose type is not given, and for Parquet
-        columns that hold timestamps in milliseconds, times of day or JSON; texts of an Arrow data set are read once.
+        in `leave_out` are no part of the relation. Dates outside of the years 1 to 9999 become NULL. No row is read,
+        except for the first thousand of a CSV file that has columns whose type is not given, and for Parquet columns of
+        floats, timestamps in milliseconds, times of day or JSON; texts of an Arrow data set are read once.
         """
         wanted = {column.lower(): plain_type(f"type of {column}", kind) for column, kind in (types or {}).items()}
         view = quoted(name)

@@ -7,6 +7,7 @@ import glob
 import gzip
 import os
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ _KNOWN = ", ".join(suffix for suffixes in _KINDS.values() for suffix in suffixes
 _DELIMITERS = ",;\t|"
 _SAMPLE = 1000
 _SHARE = 0.9
+_FLOATS = ("DOUBLE", "FLOAT")
+_LOOKED_THROUGH = 1 << 28  # numbers in columns of floats: about a second
 _GUESSES = {
     "BIGINT": "regexp_full_match({0}, '[+-]?[0-9]{{1,18}}')",
     "DOUBLE": "TRY_CAST({0} AS DOUBLE) IS NOT NULL",
@@ -100,7 +103,8 @@ def parquet_rows(
     """SQL that scans the files; files whose columns differ are refused.
 
     DuckDB would cast the values of the later files to the types of the first, and fail where one does not fit. Bytes of
-    texts that are not UTF-8, against the format, are read as question marks.
+    texts that are not UTF-8, against the format, are read as question marks. What every question does with a NaN does
+    not depend on other rows: see `_with_nan`.
     """
     listed = _listed(paths)
     schemas: dict[str, list[tuple[Any, ...]]] = {}
@@ -125,7 +129,36 @@ def parquet_rows(
     for column in dict.fromkeys(column for schema in schemas.values() for column in _converted(schema)):
         if column.lower() not in leave_out:
             _look_through(paths[0], column, rows, run=run)
-    return rows
+    return _with_nan(listed, rows, leave_out=leave_out, run=run)
+
+
+def _with_nan(
+    listed: str, rows: str, *, leave_out: Collection[str], run: Callable[[str], list[tuple[Any, ...]]]
+) -> str:
+    """The scan, in which a NaN is a NaN whatever the file says about the range of its column.
+
+    To DuckDB a NaN is larger than every number, but most programs leave it out of the smallest and largest value that
+    they write beside a column. Where DuckDB believes these, `x > 10` is true of every NaN in a file as long as one
+    other row is above 10, and false of all of them otherwise: one person would change what all the others count for.
+    A CASE that names NaN has the right range. It takes time, so columns are looked through once for one: where there is
+    none, the file is right, and the column is read as it is. Of x + 1, which is NaN if and only if x is, DuckDB knows
+    no range; isnan(x) and MAX(x) themselves would be answered from that of the file.
+    """
+    floats = [
+        quoted(str(row[0]))
+        for row in run(f"DESCRIBE SELECT * FROM {rows}")
+        if row[1] in _FLOATS and str(row[0]).lower() not in leave_out
+    ]
+    if not floats:
+        return rows
+    [(length,)] = run(f"SELECT sum(num_rows) FROM parquet_file_metadata({listed})")
+    if int(length or 0) * len(floats) <= _LOOKED_THROUGH:
+        [largest] = run(f"SELECT {', '.join(f'max({column} + 1)' for column in floats)} FROM {rows}")
+        floats = [column for column, value in zip(floats, largest, strict=True) if value is not None and isnan(value)]
+    if not floats:
+        return rows
+    named = ", ".join(f"CASE WHEN isnan({column} + 1) THEN 'NaN' ELSE {column} END AS {column}" for column in floats)
+    return f"(SELECT * REPLACE ({named}) FROM {rows})"
 
 
 def _converted(schema: list[tuple[Any, ...]]) -> list[str]:

@@ -218,7 +218,7 @@ class Policy:
     def resolve(self, engine: Engine) -> Catalog:
         """The catalog: sources are registered, schemas read, and every declaration checked against them.
 
-        No row of a table with a unit is read, except where the types of a CSV file have to be guessed.
+        No row of a table with a unit decides anything, except where the types of a CSV file have to be guessed.
         """
         from discreet.query.resolve import resolve
 
