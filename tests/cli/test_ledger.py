@@ -1,4 +1,4 @@
-"""`discreet ledger`: what it shows, what it finds, and that it changes nothing."""
+"""`discreet ledger`: what it shows and finds, without a change, and what the owner writes into it."""
 
 from __future__ import annotations
 
@@ -182,4 +182,69 @@ def test_a_unit_that_cannot_be_read_is_wrong_usage(path: Path, table: str) -> No
 def test_nobody_is_protected_by_a_ledger_that_does_not_exist(folder: Path) -> None:
     refused = call("ledger", "protect", "new.ledger", "--dataset", "visits", "--table", "visits=row", "--reason", "no")
     assert refused.exit_code == 1
+    assert not list(folder.iterdir())
+
+
+def test_the_owner_grants_budgets_to_analysts_and_groups(folder: Path) -> None:
+    assert good("ledger establish new.ledger --dataset visits --epsilon 1 --delta 1e-6").endswith("renewed: never\n")
+    assert good("ledger enrol --group marketing --analyst bob --analyst ada") == "in group marketing: ada, bob\n"
+    assert "left: rho 0.1" in good("ledger limit --dataset visits --group marketing --rho 0.1")
+    assert "each 12:00:00" in good("ledger limit --dataset visits --analyst eve --mu 0.5 --period 12h")
+    good("ledger dismiss --group marketing --analyst bob")
+    with Ledger.open("new.ledger") as ledger:
+        assert ledger.remaining("visits", analyst="bob") == pytest.approx(1.0, rel=1e-6)
+        assert ledger.remaining("visits", analyst="ada") < 0.99
+        ledger.reserve("visits", Cost.pure(0.25), analyst="ada")
+    rows = {(row["holder"], row["name"]): row for row in good_json("ledger show")["budgets"]}
+    assert rows["dataset", ""]["budget"]["epsilon"] == 1.0
+    assert rows["group", "marketing"]["remaining"] == pytest.approx(0.1 - 0.25**2 / 2, abs=2e-3)
+    assert rows["analyst", "eve"]["period_s"] == 12 * 3600
+    good("ledger verify")
+
+
+def test_a_budget_is_replaced_only_with_a_reason(path: Path) -> None:
+    other = "--dataset visits --epsilon 2 --delta 1e-6"
+    refused = call("ledger", "establish", *other.split())
+    assert refused.exit_code == 1
+    assert "discreet ledger amend" in refused.stderr
+    assert call("ledger", "amend", *other.split()).exit_code == 2
+    assert "left: epsilon 1.5" in good(f"ledger amend {other} --reason approved")
+    again = "ledger amend --dataset visits --analyst ada --epsilon 0.75 --reason"
+    assert good(f"{again} approved").endswith("left: epsilon 0.5; renewed: never\n")
+    assert call(*again.split(), " ").exit_code == 1
+    with Ledger.open(path, read_only=True) as ledger:
+        assert [entry.details["reason"] for entry in ledger.entries(kind="amend")] == ["approved"] * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("limit --dataset visits --epsilon 1", "--analyst, --group"),
+        ("limit --dataset visits --epsilon 1 --analyst a --group b", "--analyst, --group"),
+        ("limit --dataset visits --analyst a", "say how much"),
+        ("limit --dataset visits --analyst a --epsilon 1 --rho 1", "pass one of them"),
+        ("limit --dataset visits --analyst a --rho 1 --delta 1e-6", "goes with --epsilon"),
+        ("limit --dataset visits --analyst a --epsilon 1 --period month", "write '30 days'"),
+        ("limit --dataset visits --analyst a --epsilon 1 --period 0d", "leave --period out"),
+        ("limit --dataset visits --analyst a --epsilon 1 --period 99999999999d", "leave --period out"),
+        ("enrol --group marketing", "--analyst"),
+    ],
+)
+def test_a_grant_that_cannot_be_read_is_wrong_usage(path: Path, words: str, said: str) -> None:
+    before = Ledger.open(path).head
+    refused = call("ledger", *words.split())
+    assert refused.exit_code == 2
+    assert said in refused.stderr
+    assert Ledger.open(path).head == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["limit --dataset v --analyst a --epsilon 1", "enrol --group g --analyst a", "amend --dataset v --mu 1 --reason r"],
+)
+def test_only_establish_makes_a_ledger(folder: Path, words: str) -> None:
+    command, *rest = words.split()
+    refused = call("ledger", command, "new.ledger", *rest)
+    assert refused.exit_code == 1
+    assert "does not exist" in refused.stderr
     assert not list(folder.iterdir())

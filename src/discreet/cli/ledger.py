@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.account import examples
-from discreet.cli.number import left
+from discreet.cli.books import DataSet, File, Key, opened, standing_row
+from discreet.cli.granting import add_commands
 from discreet.cli.options import Json
 from discreet.cli.prices import meaning
 from discreet.cli.show import as_json, table
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from discreet.ledger import Entry, Ledger, Standing
+    from discreet.ledger import Entry, Standing
 
 __all__ = ["ledger"]
 
@@ -24,21 +25,11 @@ _WIDEST = 60  # characters of a question that are shown
 
 ledger = typer.Typer(
     name="ledger",
-    help="Show, verify and export the ledger of a budget, or write down whom it protects; nothing here spends.",
+    help="Show, verify and export the ledger of a budget, set budgets, and say whom they protect; nothing here spends.",
     no_args_is_help=True,
     rich_markup_mode=None,
     epilog=examples("discreet ledger show visits.ledger"),
 )
-
-File = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="FILE", show_default=False, help="The ledger; by default the one *.ledger file in this directory."
-    ),
-]
-Key = Annotated[
-    str | None, typer.Option("--key", metavar="FILE", help="The file of the key, if the ledger was made with one.")
-]
 
 
 def show(
@@ -60,7 +51,7 @@ def show(
     A charge is reserved (paid for, and either running or cut off by a crash), released, or failed; all of them count as
     spent.
     """
-    with _opened(file) as books:
+    with opened(file) as books:
         names = books.datasets() if dataset is None else (dataset,)
         standings = [standing for name in names for standing in books.standings(name, analyst=analyst)]
         charges = list(deque(books.entries(dataset, analyst=analyst, kind="reserve"), maxlen=last or None))
@@ -77,7 +68,7 @@ def show(
         return
     if standings:
         header = ("data set", "whose", "budget", "left", "renewed", "protects")
-        table(header, [_standing_row(standing) for standing in standings])
+        table(header, [standing_row(standing) for standing in standings])
         for line in dict.fromkeys(meaning(standing.budget) for standing in standings):
             typer.echo(line)
     else:
@@ -106,7 +97,7 @@ def verify(
     Prints the head. Note it elsewhere and pass it as --anchor the next time: without an anchor, entries cut off at the
     end, and a chain written anew from the start, can't be told.
     """
-    with _opened(file, key=key) as books:
+    with opened(file, key=key) as books:
         report = books.verify(anchor=anchor)
     if json:
         as_json(report.to_dict())
@@ -127,7 +118,7 @@ def export(
     """
     if output is not None and Path(output).exists():
         raise InvalidArgument("--output", output, "a file of that name exists, and is not written over; name a new one")
-    with _opened(file) as books:
+    with opened(file) as books:
         if output is None:
             for line in books.export():
                 print(line)
@@ -143,7 +134,7 @@ def export(
 def protect(
     file: File = None,
     *,
-    dataset: Annotated[str, typer.Option("--dataset", metavar="NAME", help="The data set.")],
+    dataset: DataSet,
     tables: Annotated[
         list[str],
         typer.Option("--table", metavar="TABLE=COLUMN", help="The unit of a table, or TABLE=row; can be repeated."),
@@ -164,23 +155,9 @@ def protect(
         if not (table_name and equals and unit) or table_name in given:
             raise typer.BadParameter(f"'{text}' is not TABLE=COLUMN, once for each table", param_hint="--table")
         given[table_name] = unit
-    with _opened(file, key=key, write=True) as books:
+    with opened(file, key=key, write=True) as books:
         books.protect(dataset, given, reason=reason)
         typer.echo(f"{dataset} protects {in_words(books.protected(dataset))}")
-
-
-def _opened(file: str | None, *, key: str | None = None, write: bool = False) -> Ledger:
-    from discreet.ledger import Ledger
-
-    if file is None:
-        found = sorted(Path().glob("*.ledger"))
-        if len(found) != 1:
-            what = f"found {', '.join(map(str, found))}" if found else "there is no *.ledger file in this directory"
-            raise typer.BadParameter(f"say which ledger: {what}", param_hint="FILE")
-        file = str(found[0])
-    if not write or not Path(file).exists():  # a new ledger would protect nobody
-        return Ledger.open(file, key=key, read_only=True)
-    return Ledger.open(file, key=key)
 
 
 def _standing_fields(standing: Standing) -> dict[str, Any]:
@@ -196,17 +173,6 @@ def _standing_fields(standing: Standing) -> dict[str, Any]:
         "renewed": None if standing.renewed is None else standing.renewed.isoformat(),
         "protects": dict(standing.protects),
     }
-
-
-def _standing_row(standing: Standing) -> tuple[str, ...]:
-    from discreet.ledger.protection import in_words
-
-    whose = "data set" if standing.holder == "dataset" else f"{standing.holder} {standing.name}"
-    budget = f"{standing.budget!r}".removeprefix("Budget(").removesuffix(")")
-    each = "" if standing.period is None else f" each {str(standing.period).removesuffix(', 0:00:00')}"
-    renewed = "never" if standing.renewed is None else f"{standing.renewed:%Y-%m-%d %H:%M}"
-    rest = f"{standing.unit} {left(standing.remaining)}"
-    return standing.dataset, whose, budget + each, rest, renewed, in_words(standing.protects)
 
 
 def _charge_fields(entry: Entry) -> dict[str, Any]:
@@ -266,3 +232,4 @@ ledger.command(
     ),
     short_help="Write down the unit of new tables.",
 )(protect)
+add_commands(ledger)

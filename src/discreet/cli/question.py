@@ -33,6 +33,7 @@ __all__ = [
     "bounds_of",
     "budget_of",
     "cost_of",
+    "stated_budget",
     "text_of",
 ]
 
@@ -115,10 +116,19 @@ def _one(given: dict[str, float | None]) -> dict[str, float]:
 
 
 def budget_of(epsilon: float | None, delta: float | None, rho: float | None, mu: float | None) -> Budget | None:
-    """The budget that the options state, in one notion; None if they state none."""
-    found = _one({"--budget-epsilon": epsilon, "--budget-rho": rho, "--budget-mu": mu})
+    """The budget that the options of a question state; None if they state none."""
+    return stated_budget(
+        {"--budget-epsilon": epsilon, "--budget-rho": rho, "--budget-mu": mu}, {"--budget-delta": delta}
+    )
+
+
+def stated_budget(levels: dict[str, float | None], slack: dict[str, float | None]) -> Budget | None:
+    """The budget in one notion, from options for epsilon, rho and mu in this order, and the one for delta."""
+    (of_epsilon, epsilon), (_, rho), (_, mu) = levels.items()
+    ((of_delta, delta),) = slack.items()
+    found = _one(levels)
     if delta is not None and epsilon is None:
-        raise typer.BadParameter("goes with --budget-epsilon", param_hint="--budget-delta")
+        raise typer.BadParameter(f"goes with {of_epsilon}", param_hint=of_delta)
     if not found:
         return None
     from discreet.accounting import Budget

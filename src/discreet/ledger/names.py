@@ -51,5 +51,7 @@ def unknown(dataset: str, known: Iterable[str]) -> InvalidArgument:
     close = difflib.get_close_matches(dataset, list(known), n=1)
     hint = f"; did you mean '{close[0]}'?" if close else ""
     return InvalidArgument(
-        "dataset", dataset, f"it has no budget in this ledger: set one with ledger.establish(...){hint}"
+        "dataset",
+        dataset,
+        f"it has no budget in this ledger: set one with ledger.establish(...) or `discreet ledger establish`{hint}",
     )

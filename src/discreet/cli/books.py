@@ -1,0 +1,53 @@
+"""What commands about ledgers share: which file, opened how, and a budget as a row of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.number import left
+
+if TYPE_CHECKING:
+    from discreet.ledger import Ledger, Standing
+
+__all__ = ["DataSet", "File", "Key", "opened", "standing_row"]
+
+File = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="FILE", show_default=False, help="The ledger; by default the one *.ledger file in this directory."
+    ),
+]
+Key = Annotated[
+    str | None, typer.Option("--key", metavar="FILE", help="The file of the key, if the ledger was made with one.")
+]
+DataSet = Annotated[str, typer.Option("--dataset", metavar="NAME", help="The data set.")]
+
+
+def opened(file: str | None, *, key: str | None = None, write: bool = False, new: bool = False) -> Ledger:
+    """The ledger of a command, for looking unless it writes; only a command that may make a `new` one does."""
+    from discreet.ledger import Ledger
+
+    if file is None:
+        found = sorted(Path().glob("*.ledger"))
+        if len(found) != 1:
+            what = f"found {', '.join(map(str, found))}" if found else "there is no *.ledger file in this directory"
+            raise typer.BadParameter(f"say which ledger: {what}", param_hint="FILE")
+        file = str(found[0])
+    if not write or not (new or Path(file).exists()):
+        return Ledger.open(file, key=key, read_only=True)
+    return Ledger.open(file, key=key)
+
+
+def standing_row(standing: Standing) -> tuple[str, ...]:
+    """Data set, whose budget, how much, what is left, when it is renewed, and whom it protects."""
+    from discreet.ledger.protection import in_words
+
+    whose = "data set" if standing.holder == "dataset" else f"{standing.holder} {standing.name}"
+    budget = f"{standing.budget!r}".removeprefix("Budget(").removesuffix(")")
+    each = "" if standing.period is None else f" each {str(standing.period).removesuffix(', 0:00:00')}"
+    renewed = "never" if standing.renewed is None else f"{standing.renewed:%Y-%m-%d %H:%M}"
+    rest = f"{standing.unit} {left(standing.remaining)}"
+    return standing.dataset, whose, budget + each, rest, renewed, in_words(standing.protects)

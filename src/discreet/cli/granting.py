@@ -1,0 +1,207 @@
+"""`discreet ledger establish|limit|amend|enrol|dismiss`: what the owner of data grants, and to whom."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.account import examples
+from discreet.cli.books import DataSet, File, Key, opened, standing_row
+from discreet.cli.number import number
+from discreet.cli.question import stated_budget
+
+if TYPE_CHECKING:
+    from discreet.accounting import Budget
+    from discreet.ledger import Ledger
+
+__all__ = ["add_commands"]
+
+_UNITS = {"hour": "hours", "h": "hours", "day": "days", "d": "days", "week": "weeks", "w": "weeks"}
+
+
+def period(text: str) -> timedelta:
+    """A length of time: 12h, 30d, "30 days", 4 weeks."""
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]+?)s?\s*", text.lower())
+    if found is None or found[2] not in _UNITS:
+        raise typer.BadParameter(f"'{text}' is no length of time: write '30 days', '12 hours' or '4 weeks'")
+    try:
+        length = timedelta(**{_UNITS[found[2]]: float(found[1])})
+    except OverflowError:
+        raise typer.BadParameter(f"'{text}' is too long: leave --period out for a budget that lasts") from None
+    if length <= timedelta(0):
+        raise typer.BadParameter(f"'{text}' is no time at all: leave --period out for a budget that lasts")
+    return length
+
+
+Epsilon = Annotated[float | None, typer.Option("--epsilon", parser=number, metavar="EPSILON", help="The budget.")]
+Delta = Annotated[float | None, typer.Option("--delta", parser=number, metavar="DELTA", help="Goes with --epsilon.")]
+Rho = Annotated[float | None, typer.Option("--rho", parser=number, metavar="RHO", help="The budget, in zCDP, instead.")]
+Mu = Annotated[
+    float | None, typer.Option("--mu", parser=number, metavar="MU", help="The budget, in Gaussian DP, instead.")
+]
+Period = Annotated[
+    timedelta | None,
+    typer.Option(
+        "--period",
+        parser=period,
+        metavar="TIME",
+        help="Begin again after each such time, as '30 days'; by default never. The promise is then one per period.",
+    ),
+]
+Analyst = Annotated[str | None, typer.Option("--analyst", metavar="NAME", help="The budget of this analyst.")]
+Group = Annotated[
+    str | None, typer.Option("--group", metavar="NAME", help="The budget of this group of analysts, together.")
+]
+Team = Annotated[str, typer.Option("--group", metavar="NAME", help="The group.")]
+Analysts = Annotated[list[str], typer.Option("--analyst", metavar="NAME", help="An analyst; can be repeated.")]
+
+
+def establish(
+    file: File = None,
+    *,
+    dataset: DataSet,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    mu: Mu = None,
+    renewed: Period = None,
+    key: Key = None,
+) -> None:
+    """Set the budget of a data set, once; a ledger that is not there yet is made.
+
+    A curator that opens the data with a policy that states no budget finds this one. The same budget again changes
+    nothing, and another one is refused: see amend.
+    """
+    budget = _budget(epsilon, delta, rho, mu)
+    with opened(file, key=key, write=True, new=True) as books:
+        books.establish(dataset, budget, period=renewed)
+        _say(books, dataset, "dataset", "")
+
+
+def limit(
+    file: File = None,
+    *,
+    dataset: DataSet,
+    analyst: Analyst = None,
+    group: Group = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    mu: Mu = None,
+    renewed: Period = None,
+    key: Key = None,
+) -> None:
+    """Set how much of a data set's budget one analyst may spend, or a group of analysts together.
+
+    A charge has to fit into the budget of the data set, into that of its analyst and into those of their groups.
+    """
+    budget = _budget(epsilon, delta, rho, mu)
+    holder, name = _holder(analyst, group)
+    with opened(file, key=key, write=True) as books:
+        books.limit(dataset, budget, analyst=analyst, group=group, period=renewed)
+        _say(books, dataset, holder, name)
+
+
+def amend(
+    file: File = None,
+    *,
+    dataset: DataSet,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is written into the ledger.")],
+    analyst: Analyst = None,
+    group: Group = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    mu: Mu = None,
+    renewed: Period = None,
+    key: Key = None,
+) -> None:
+    """Replace a budget by another one, of the data set or of --analyst or --group; what was spent stays spent.
+
+    Without --period the new budget is never renewed, whatever the old one was. This is outside of the guarantee: a
+    budget keeps its promise if it does not depend on what was released.
+    """
+    budget = _budget(epsilon, delta, rho, mu)
+    holder, name = ("dataset", "") if analyst is None and group is None else _holder(analyst, group)
+    with opened(file, key=key, write=True) as books:
+        books.amend(dataset, budget, reason=reason, analyst=analyst, group=group, period=renewed)
+        _say(books, dataset, holder, name)
+
+
+def enrol(file: File = None, *, group: Team, analysts: Analysts, key: Key = None) -> None:
+    """Add analysts to a group: its budgets bound what they spend from now on."""
+    with opened(file, key=key, write=True) as books:
+        books.enrol(group, analysts)
+    typer.echo(f"in group {group}: {', '.join(sorted(set(analysts)))}")
+
+
+def dismiss(file: File = None, *, group: Team, analysts: Analysts, key: Key = None) -> None:
+    """Remove analysts from a group; what they spent as members stays spent by the group."""
+    with opened(file, key=key, write=True) as books:
+        books.dismiss(group, analysts)
+    typer.echo(f"not in group {group}: {', '.join(sorted(set(analysts)))}")
+
+
+def _budget(epsilon: float | None, delta: float | None, rho: float | None, mu: float | None) -> Budget:
+    budget = stated_budget({"--epsilon": epsilon, "--rho": rho, "--mu": mu}, {"--delta": delta})
+    if budget is None:
+        raise typer.BadParameter("say how much: --epsilon 1 --delta 1e-6, --rho 0.5 or --mu 1", param_hint="--epsilon")
+    return budget
+
+
+def _holder(analyst: str | None, group: str | None) -> tuple[str, str]:
+    if analyst is not None and group is None:
+        return "analyst", analyst
+    if group is not None and analyst is None:
+        return "group", group
+    raise typer.BadParameter("say whose budget: pass one of them", param_hint="--analyst, --group")
+
+
+def _say(books: Ledger, dataset: str, holder: str, name: str) -> None:
+    """What stands in the ledger now."""
+    analyst = name if holder == "analyst" else None
+    for standing in books.standings(dataset, analyst=analyst):
+        if (standing.holder, standing.name) == (holder, name):
+            _, who, budget, rest, renewed, _ = standing_row(standing)
+            typer.echo(f"{dataset}, {who}: {budget}; left: {rest}; renewed: {renewed}")
+
+
+def add_commands(app: typer.Typer) -> None:
+    """The commands of the owner, in `discreet ledger`."""
+    for command, words, lines in (
+        (
+            establish,
+            "Set the budget of a data set.",
+            (
+                "discreet ledger establish new.ledger --dataset visits --epsilon 3 --delta 1e-6",
+                'discreet ledger establish new.ledger --dataset feed --rho 0.1 --period "7 days"',
+            ),
+        ),
+        (
+            limit,
+            "Set the budget of an analyst or a group.",
+            (
+                "discreet ledger limit visits.ledger --dataset visits --analyst eve --epsilon 0.5 --period 30d",
+                "discreet ledger limit visits.ledger --dataset visits --group marketing --epsilon 1",
+            ),
+        ),
+        (
+            amend,
+            "Replace a budget, with a reason.",
+            ('discreet ledger amend visits.ledger --dataset visits --epsilon 4 --delta 1e-6 --reason "by the board"',),
+        ),
+        (
+            enrol,
+            "Add analysts to a group.",
+            ("discreet ledger enrol visits.ledger --group marketing --analyst ada --analyst bob",),
+        ),
+        (
+            dismiss,
+            "Remove analysts from a group.",
+            ("discreet ledger dismiss visits.ledger --group marketing --analyst bob",),
+        ),
+    ):
+        app.command(epilog=examples(*lines), short_help=words)(command)
