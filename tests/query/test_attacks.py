@@ -149,6 +149,16 @@ def test_a_row_that_appears_twice_alone_is_shown_with_the_probability_it_pays_fo
     assert bdtrc(int(wrong.sum()) - 1, draws, paid.key_delta) < 1e-9  # twice the weight would be seen
 
 
+def test_a_group_that_all_copies_of_a_row_share_is_shown_with_the_probability_it_pays_for() -> None:
+    public = TablePolicy(pa.table({"m": [5]}), public=True)
+    curator = opened({"t": TablePolicy(pa.table({"g": ["z"]}), unit="row"), "pub": public})
+    twice = "(SELECT g FROM t UNION ALL SELECT g FROM t)"
+    text = f"SELECT DISTINCT k FROM (SELECT (SELECT MAX(m) FROM pub) AS k FROM {twice})"
+    runs, delta = 100, 0.05
+    shown = sum(measured(curator, text, 6.0, delta).groups for _ in range(runs))
+    assert bdtrc(shown - 1, runs, delta) > 1e-9  # a count of 2 was selected as two counts of 1: ten times as often
+
+
 @pytest.mark.parametrize("bounds", [None, (2.0, 10.0)])
 def test_null_adds_nothing_to_a_sum(bounds: tuple[float, float] | None) -> None:
     curator = people([(i, 5.0 if i % 2 else None) for i in range(1000)])

@@ -161,7 +161,8 @@ class DuckDBEngine:
         `types` gives columns other types than they are stored with: values that do not convert become NULL. The columns
         in `leave_out` are no part of the relation. Dates outside of the years 1 to 9999 become NULL. No row is read,
         except for the first thousand of a CSV file that has columns whose type is not given, and for Parquet columns of
-        floats, timestamps in milliseconds, times of day or JSON; texts of an Arrow data set are read once.
+        floats, timestamps in milliseconds, times of day or JSON; of an Arrow data set, texts and what is not stored in
+        the type that it is read as are read once.
         """
         wanted = {column.lower(): plain_type(f"type of {column}", kind) for column, kind in (types or {}).items()}
         view = quoted(name)
@@ -281,7 +282,7 @@ class DuckDBEngine:
             )
         try:
             if table is not None:
-                return self._stored_table(files.paths[0], table), wanted
+                return self._stored_table(files.paths[0], table, leave_out=leave_out), wanted
             self._allowed.extend(files.paths)
             if files.kind == "csv":
                 return csv_rows(files.paths, types=wanted, run=self._run)
@@ -317,8 +318,12 @@ class DuckDBEngine:
             )
         ]
 
-    def _stored_table(self, path: str, table: str) -> str:
-        """The table of a database; a view is refused, for a row of it may be made of many rows of a table."""
+    def _stored_table(self, path: str, table: str, *, leave_out: Collection[str]) -> str:
+        """The table of a database; a view is refused, for a row of it may be made of many rows of a table.
+
+        So is a generated column that is not left out: it is computed whenever it is read, and may fail on a value that
+        was changed later, or give another value each time.
+        """
         alias = self._attached(path)
         stored = self._stored(alias)
         found = [pair for pair in stored if table.lower() in (pair[1].lower(), f"{pair[0]}.{pair[1]}".lower())]
@@ -332,6 +337,14 @@ class DuckDBEngine:
                 advice = closest(table, [name if schema == "main" else f"{schema}.{name}" for schema, name in stored])
             raise SourceError(path, why, advice)
         [(schema, name)] = found
+        generated = self._run(
+            f"SELECT column_name FROM duckdb_columns() WHERE database_name = {literal(alias)} "
+            f"AND schema_name = {literal(schema)} AND table_name = {literal(name)} AND is_generated"
+        )
+        for (column,) in generated:
+            if column.lower() not in leave_out:
+                why = f"computes the column '{column}' of '{table}' while it is read, which may fail on a value"
+                raise SourceError(path, why, "Hide the column, or store its values in a table.")
         return self._as_written(f"{quoted(alias)}.{quoted(schema)}.{quoted(name)}", alias, schema, name)
 
     def _as_written(self, relation: str, alias: str, schema: str, name: str) -> str:

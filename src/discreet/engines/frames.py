@@ -70,20 +70,39 @@ def _checked(table: pa.Table) -> pa.Table:
 
 
 def _looked_through(dataset: Any) -> Any:
-    """The data set, whose texts were read once: Arrow does not check that texts in files are UTF-8."""
+    """The data set, read once as far as a scan could fail on a value.
+
+    Arrow does not check that texts in files are UTF-8, and converts what a file has in another type while it is
+    scanned: cells of CSV and JSON, and columns whose type is not that of the schema.
+    """
     import pyarrow as pa
 
-    texts = [field.name for field in dataset.schema if any(kind in str(field.type) for kind in ("string", "json"))]
     try:
-        for batch in dataset.to_batches(columns=texts) if texts else ():
+        columns = _converted(dataset)
+        for batch in dataset.to_batches(columns=columns) if columns else ():
             batch.validate(full=True)
     except pa.ArrowInvalid:
-        why, advice = "has bytes that its types do not allow", "Write its texts in UTF-8."
+        why, advice = "has values that its types do not allow", "Write its texts in UTF-8, and one type in a column."
     except (pa.ArrowException, OSError):
         why, advice = "cannot be read", "See that its files are whole and that this user may read them."
     else:
         return dataset
     raise SourceError("the Arrow data set", why, advice)
+
+
+def _converted(dataset: Any) -> list[str]:
+    """The columns that can make a scan fail: texts, and what is not stored in the type that it is read as."""
+    if getattr(dataset, "_scan_options", None):  # a filter of its own, which may fail on any row
+        return list(dataset.schema.names)
+    texts = [field.name for field in dataset.schema if any(kind in str(field.type) for kind in ("string", "json"))]
+    found = dict.fromkeys(texts)
+    for fragment in dataset.get_fragments():
+        kind = getattr(getattr(fragment, "format", None), "default_extname", "memory")
+        if kind not in ("memory", "parquet", "feather", "arrow", "ipc"):
+            return list(dataset.schema.names)  # of CSV and JSON every cell is converted
+        stored = {field.name: field.type for field in fragment.physical_schema}
+        found |= {field.name: None for field in dataset.schema if stored.get(field.name, field.type) != field.type}
+    return list(found)
 
 
 def _microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -116,9 +116,10 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
     measures = len(moments) + len(ranks) + len(distincts)
     gaussian = _takes_gaussian(target, groups, measures)
     public = all(key.values is not None for key in block.keys)
-    if not public and groups != 1 and target.has_slack:
+    if not public and target.has_slack and (groups != 1 or (block.row_level and block.rows_per_unit != 1)):
         # The selection by weight is far cheaper for several groups of a unit; and where every row is a unit with
-        # several copies, they may all be in one group, which the selection by count does not allow for.
+        # several copies, they may all be in one group (or have to be, if the group is the same for all rows), which
+        # the selection by count does not allow for.
         gaussian = True
     choices = sum(_known_bound(block, options, moment, gaussian=gaussian) is None for moment in moments)
     if not block.row_level:
