@@ -109,6 +109,23 @@ def test_bounded_range_is_concentrated_with_an_eighth_of_epsilon_squared(epsilon
         assert epsilon > 0.3 or max(slopes) >= mp.mpf(rho) * mp.mpf("0.99")
 
 
+@pytest.mark.parametrize("epsilon", [1e-13, 1e-9, 1e-4, 0.1, 1.0, 3.0, 8.0, 30.0])
+def test_the_mu_of_bounded_range_is_above_that_of_every_window_and_to_four_digits_the_largest(epsilon: float) -> None:
+    # two outcomes with losses t and t - epsilon: the corner (a, 1 - e^t a), and mu-GDP through it has z(a) - z(e^t a)
+    with mp.workdps(80):
+        size = mp.mpf(epsilon)
+        score = lambda mass: mp.sqrt(2) * mp.erfinv(1 - 2 * mass)
+        corners = [
+            (mp.exp(-t) * mp.expm1(t - size) / mp.expm1(-size), t) for t in (size * k / 128 for k in range(64, 128))
+        ]
+        worst = max(score(a) - score(mp.exp(t) * a) for a, t in corners)
+        found = mp.mpf(Cost.exponential_mechanism(epsilon).gdp())
+        assert worst <= found
+        assert found <= mp.mpf(Cost.pure(epsilon).gdp())
+        if 1e-9 <= epsilon <= 3:
+            assert found <= worst * mp.mpf("1.0002")
+
+
 def test_concentrated_costs_add_up_and_are_infinite_where_none_is_known() -> None:
     cost = 4 * Cost.gaussian(2.0) + Cost.concentrated(0.25)
     assert cost.zcdp() == pytest.approx(4 / 8 + 0.25, rel=1e-12)

@@ -188,3 +188,22 @@ def test_the_largest_mu_keeps_the_guarantee_and_a_larger_one_does_not(epsilon: f
     mu = gaussian_dp.largest_mu(epsilon, delta)
     assert gaussian_dp.delta_bounds(mu, epsilon)[1] <= delta
     assert gaussian_dp.delta_bounds(mu * (1 + 1e-9), epsilon)[0] > delta * (1 - 1e-12)
+
+
+@given(st.one_of(log_uniform(1e-300, 600.0), st.floats(0.9, 1.1)))
+def test_the_mu_of_pure_privacy_is_an_upper_bound_to_thirteen_digits_however_small_epsilon_is(epsilon: float) -> None:
+    half = mpmath.mpf(epsilon) / 2
+    truth = 2 * mpmath.sqrt(2) * mpmath.erfinv(mpmath.tanh(half)) if epsilon < 100 else None
+    found = gaussian_dp.mu_of_pure(epsilon)
+    if truth is None:  # erfinv gives up: compare the tails, whose logarithm moves by about mu/2 times what mu moves by
+        wanted = -mpmath.log1p(mpmath.exp(2 * half))
+        assert mpmath.log(mpmath.erfc(mpmath.mpf(found) / mpmath.sqrt(8)) / 2) < wanted
+        assert mpmath.log(mpmath.erfc(mpmath.mpf(found) * (1 - mpmath.mpf("2e-13")) / mpmath.sqrt(8)) / 2) > wanted
+    else:
+        assert truth < found <= truth * (1 + mpmath.mpf("2e-13"))
+
+
+def test_nothing_spent_is_no_mu() -> None:
+    assert gaussian_dp.mu_of_pure(0.0) == 0.0
+    with pytest.raises(InvalidArgument, match="epsilon"):
+        gaussian_dp.mu_of_pure(-1.0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.charges import INFINITE, Exact, decimal, floor_decimal, floor_root, up, up_root
 from discreet.accounting.cost import Cost
+from discreet.divergence.normal import log_tail
 from discreet.errors import AdjacencyMismatch, BudgetExceeded, InvalidArgument
 
 if TYPE_CHECKING:
@@ -154,9 +155,7 @@ def _share(limit: Limit, total: Exact) -> float:
 
 def _pure_of_mu(mu: float) -> float:
     """The epsilon of the pure guarantee that is mu-GDP: ln(Phi(mu/2) / Phi(-mu/2))."""
-    from scipy.special import log_ndtr
-
-    return float(log_ndtr(mu / 2) - log_ndtr(-mu / 2))
+    return log_tail(-mu / 2) - log_tail(mu / 2)
 
 
 def _pure_of_renyi(order: float, room: float) -> float:

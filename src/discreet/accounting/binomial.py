@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import betainc, gammaln
+
+from discreet.divergence.special import betainc, gammaln
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Reals

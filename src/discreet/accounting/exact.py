@@ -10,11 +10,11 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaln
 
 from discreet.accounting.discretise import tails_of
 from discreet.accounting.pair import ROUNDING, Direction, Pair, unit_interval
 from discreet.accounting.pairs.atoms import AtomsPair
+from discreet.divergence.special import gammaln
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

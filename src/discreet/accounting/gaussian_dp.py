@@ -24,19 +24,21 @@ from typing import TYPE_CHECKING
 from discreet.accounting.classic import ceiling
 from discreet.arguments import count, nonnegative, positive, probability
 from discreet.divergence.gaussian import hockey_stick_gaussian, log_hockey_stick_gaussian
-from discreet.divergence.logspace import mills
+from discreet.divergence.normal import mills_ratio, score
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["clt_estimate", "compose", "delta_bounds", "epsilon_bounds", "largest_mu"]
+__all__ = ["clt_estimate", "compose", "delta_bounds", "epsilon_bounds", "largest_mu", "mu_of_pure"]
 
 _MARGIN = 2.0**-44
 _LEAST_NORMAL = 1e-300  # below it delta loses digits to underflow and is taken from its logarithm
 _UNDERFLOW = 40.0  # delta <= P(Z > a) < 5e-324 for a > 39
 _LARGEST_MU = 1e6
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+_SQRT_HALF = math.sqrt(0.5)
+_SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
 
 
 def delta_bounds(mu: float, epsilon: float) -> tuple[float, float]:
@@ -109,6 +111,28 @@ def largest_mu(epsilon: float, delta: float) -> float:
     return low
 
 
+def mu_of_pure(epsilon: float) -> float:
+    r"""The smallest mu for which every epsilon-DP mechanism is mu-GDP, rounded upward by about 1e-13.
+
+    The trade-off function of randomized response has its corner at 1/(1 + e^epsilon), and mu-GDP passes through it if
+    P(Z > mu/2) = 1/(1 + e^epsilon), or erf(mu / sqrt 8) = tanh(epsilon / 2), which keeps the digits of a small epsilon.
+
+    >>> round(mu_of_pure(1.0), 9)
+    1.232035385
+    """
+    epsilon = nonnegative("epsilon", epsilon)
+    if epsilon > 1:
+        half = score(-epsilon - math.log1p(math.exp(-epsilon)))
+    else:
+        # Newton's steps on the concave erf, from the left: none passes the answer, and each doubles the digits
+        target = math.tanh(epsilon / 2)
+        half = target * _SQRT_HALF_PI
+        for _ in range(6):
+            gap = target - math.erf(half * _SQRT_HALF)
+            half += gap * _SQRT_HALF_PI * math.exp(0.5 * half * half)
+    return math.nextafter(2 * half * (1 + 1e-13), math.inf) if epsilon else 0.0
+
+
 def compose(mus: Sequence[float], *, counts: Sequence[int] | None = None) -> tuple[float, float]:
     """(lower, upper) of sqrt(sum count mu^2), the mu of a composition, rounded outward by at most one step.
 
@@ -164,7 +188,7 @@ def _root(mu: float, delta: float) -> tuple[float, float]:
         low, high = (epsilon, high) if log_delta > log_target else (low, epsilon)
         a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
         # d delta / d epsilon = -e^epsilon P(Z > b) = -density(a) M(b)
-        slope = math.exp(math.log(float(mills(b))) - a * a / 2 - _LOG_SQRT_2PI - log_delta)
+        slope = math.exp(math.log(mills_ratio(b)) - a * a / 2 - _LOG_SQRT_2PI - log_delta)
         step = (log_delta - log_target) / slope if slope > 0.0 else math.inf
         following = epsilon + step
         if not low < following < high:

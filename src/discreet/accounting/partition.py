@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri_exp
 
 from discreet.accounting.pair import Direction, Pair
 from discreet.accounting.pairs.gaussian import SampledGaussianPair
 from discreet.accounting.pairs.split import SplitStep
 from discreet.accounting.saddle import Unreachable, log_chernoff, saddle
+from discreet.divergence.special import ndtri_exp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -32,9 +32,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaln
 
 from discreet.accounting.pair import ROUNDING
+from discreet.divergence.special import gammaln
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,10 +14,10 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from discreet.accounting.leaves.noise import Gaussian
 from discreet.arguments import count, nonnegative, positive, probability
+from discreet.divergence.special import log_ndtr
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ive
 
 from discreet.accounting import chebyshev
 from discreet.accounting.exact import EnumeratedLoss, finite_sums, invert
@@ -35,6 +34,7 @@ from discreet.accounting.pairs.window import WindowPair
 from discreet.accounting.saddle import Unreachable
 from discreet.accounting.smooth_step import pieces_of, smooth_step
 from discreet.accounting.window_step import WindowStep
+from discreet.divergence.special import ive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

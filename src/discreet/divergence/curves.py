@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from discreet.arguments import nonnegative
 from discreet.divergence.gaussian import hockey_stick_gaussian, tradeoff_gaussian
 from discreet.divergence.laplace import hockey_stick_laplace, tradeoff_laplace
+from discreet.divergence.special import ndtr, ndtri
 
 if TYPE_CHECKING:
     from discreet.divergence.logspace import Reals

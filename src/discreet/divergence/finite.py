@@ -10,10 +10,10 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import logsumexp
 
 from discreet.arguments import nonnegative
 from discreet.divergence.logspace import Reals, exp_minus
+from discreet.divergence.special import logsumexp
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import erf, ndtr, ndtri
 
 from discreet.divergence.logspace import Reals, mills, mills_drop
+from discreet.divergence.special import erf, ndtr, ndtri
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -97,7 +97,8 @@ def hockey_stick_gaussian(epsilon: ArrayLike, *, mu: ArrayLike) -> Reals:
         inner = a < -1.0
         deltas = np.empty_like(a)
         deltas[~inner] = density[~inner] * mills_drop(a[~inner], width[~inner])
-        deltas[inner] = ndtr(-a[inner]) - density[inner] * mills(a[inner] + width[inner])
+        # Phi(-a) = 1 - density(a) M(-a), more than 0.8 here
+        deltas[inner] = 1.0 - density[inner] * (mills(-a[inner]) + mills(a[inner] + width[inner]))
         result[ordinary] = deltas
     below = e < 0
     if below.any():
@@ -123,7 +124,7 @@ def log_hockey_stick_gaussian(epsilon: ArrayLike, *, mu: ArrayLike) -> Reals:
         drop = mills_drop(a[~inner], width[~inner])
         logs[~inner] = (np.log(drop) - _LOG_SQRT_2PI - energy_rest[~inner]) - energy[~inner]
         density = np.exp(-energy[inner]) / _SQRT_2PI
-        logs[inner] = np.log1p(-(ndtr(a[inner]) + density * mills(a[inner] + width[inner])))
+        logs[inner] = np.log1p(-density * (mills(-a[inner]) + mills(a[inner] + width[inner])))
         result[ordinary] = logs
     below = e < 0
     if below.any():

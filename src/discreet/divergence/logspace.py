@@ -12,9 +12,10 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import erf, erfcx
 
 from discreet.divergence.legendre import gauss_legendre
+from discreet.divergence.normal import mills_ratio
+from discreet.divergence.special import erf, erfcx
 
 __all__ = [
     "exp_minus",
@@ -38,6 +39,7 @@ _SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
 # e^A - 1 - A = (A^2 / 2) (1 + A/3 + A^2/12 + ... + 2 A^n / (n + 2)! + ...)
 _EXP_MINUS_SERIES = tuple(2.0 / math.factorial(n + 2) for n in range(24))
 _EXP_MINUS_RADIUS = 2.0
+_FEW = 16  # numbers up to which plain floats are as quick as SciPy, which need not be loaded then
 _BLOCK = 8192  # elements worked on at a time: temporaries stay in cache
 # 2 (atanh s - s) / s^3 = 2/3 + 2 s^2/5 + 2 s^4/7 + ...; for |s| <= 1/5 the rest after s^20 is below 2^-52.
 _ATANH_SERIES = tuple(2.0 / (2 * n + 3) for n in range(11))
@@ -185,7 +187,10 @@ def mills(x: ArrayLike) -> Reals:
     >>> round(float(mills(0.0)), 12)
     1.253314137316
     """
-    return (_SQRT_HALF_PI * erfcx(_SQRT_HALF * np.asarray(x, dtype=np.float64)))[()]
+    t = np.asarray(x, dtype=np.float64)
+    if t.size <= _FEW:
+        return np.array([mills_ratio(value) for value in t.ravel().tolist()]).reshape(t.shape)[()]
+    return (_SQRT_HALF_PI * erfcx(_SQRT_HALF * t))[()]
 
 
 def mills_slope(x: ArrayLike) -> Reals:

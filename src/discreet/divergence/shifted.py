@@ -14,11 +14,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import log_expit, log_ndtr, logsumexp
 
 from discreet.arguments import nonnegative
 from discreet.divergence.finite import entropy_terms
 from discreet.divergence.logspace import Reals, exp_minus, log1mexp, log_normal_density
+from discreet.divergence.special import log_expit, log_ndtr, logsumexp
 from discreet.errors import CertificateError, InvalidArgument
 
 if TYPE_CHECKING:

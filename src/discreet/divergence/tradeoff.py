@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
 
 from discreet.arguments import count, nonnegative, probability
 from discreet.divergence.curves import Curve, GaussianCurve, LaplaceCurve, ShiftedCurve
@@ -17,6 +16,7 @@ from discreet.divergence.drawing import Drawable
 from discreet.divergence.envelope import default_epsilons, from_guarantees, from_points
 from discreet.divergence.finite import finite_pair
 from discreet.divergence.polyline import Polyline
+from discreet.divergence.special import expit
 from discreet.errors import CertificateError, InvalidArgument
 
 if TYPE_CHECKING:

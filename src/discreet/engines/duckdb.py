@@ -82,8 +82,8 @@ class DuckDBSession:
     def _tallied(self, sql: str, size: int) -> np.ndarray[Any, Any]:
         counts = np.zeros(size, dtype=np.int64)
         for batch in self._cursor.sql(sql).to_arrow_reader(_BATCH):
-            values = batch.column(0).to_numpy(zero_copy_only=True)  # so that NULL is refused
-            counts += np.bincount(values, minlength=size)
+            values = array_of(batch.column(0))  # Arrow's own to_numpy would load pandas, where it is installed
+            counts += np.bincount(values, minlength=size)  # refuses objects, which they are if one is NULL
         return counts
 
     def insert(self, name: str, rows: pa.Table, select: str = "SELECT * FROM q__incoming") -> None:

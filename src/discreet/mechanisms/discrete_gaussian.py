@@ -9,11 +9,11 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtri
 
 from discreet.accounting.cost import Cost
 from discreet.accounting.leaves.leaf import decimal, rounded_up
 from discreet.arguments import count, positive
+from discreet.divergence.special import ndtri
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.additive import IntegerAdditive
 from discreet.mechanisms.gaussian import multiplier_of

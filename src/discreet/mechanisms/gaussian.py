@@ -9,11 +9,11 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import erfc, ndtri
 
 from discreet.accounting.calibration import calibrate
 from discreet.accounting.cost import Cost
 from discreet.arguments import positive, unit_fraction
+from discreet.divergence.special import erfc, ndtri
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.additive import IntegerAdditive, LatticeAdditive
 from discreet.mechanisms.laplace import check_scale

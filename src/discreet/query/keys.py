@@ -25,8 +25,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import log_ndtr
 
+from discreet.divergence.normal import scores
 from discreet.mechanisms import KeySelection
 from discreet.noise import rounded_gaussian
 
@@ -47,19 +47,15 @@ _NUMBERS = np.unique(np.concatenate([np.arange(1, 4097), np.geomspace(4096, MOST
 
 @lru_cache(maxsize=256)
 def threshold(noise: float, failure: float) -> float:
-    """The smallest weight t, to a millionth, at which a group is shown."""
+    """The smallest weight t at which a group is shown: the largest over k of 1/sqrt(k) + noise z(failure / k).
+
+    z is the upper quantile of a normal. Rounded upward, by about 1e-9 of the probability and of the weight.
+    """
     # Between the listed numbers of groups, k of the next one and 1/sqrt(k) of the one before bound both factors.
     k = _NUMBERS.astype(float)
     weight = 1 / np.sqrt(np.concatenate([[1.0], k[:-1] + 1]))
-
-    def fails(t: float) -> bool:
-        return bool(np.max(np.log(k) + log_ndtr((weight - t) / noise)) > math.log(failure) - 1e-9)
-
-    low, high = 0.0, 1.0 + 40 * noise
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fails(middle) else (low, middle)
-    return high * (1 + 1e-9)
+    reached = weight + noise * scores(math.log(failure) - 1e-9 - np.log(k))
+    return max(0.0, float(np.max(reached))) * (1 + 1e-9)
 
 
 def kept_by_weight(

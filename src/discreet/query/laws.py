@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import erfc, ndtri
+
+from discreet.divergence.normal import score, tails
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +47,7 @@ class Law:
         """P(|noise| > x) for x >= 0."""
         x = np.asarray(x, dtype=np.float64)
         if self.kind == "gaussian":
-            return erfc(x / math.sqrt(2))
+            return 2 * tails(x)
         if self.kind == "laplace":
             return np.exp(-x)
         x = x / self.epsilon
@@ -152,7 +153,8 @@ class NoisySum:
 
 def two_sided(confidence: float, *, gaussian: bool) -> float:
     """The quantile of |noise| for Gaussian or Laplace noise of scale 1."""
-    return float(ndtri((1 + confidence) / 2)) if gaussian else float(-np.log1p(-confidence))
+    miss = math.log1p(-confidence)
+    return score(miss - math.log(2)) if gaussian else -miss
 
 
 def _quantile_of_sum(first: float, second: NDArray[np.float64], confidence: float, *, gaussian: bool) -> Any:

@@ -8,18 +8,21 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.special import log_expit, ndtri_exp
 
+from discreet.accounting.gaussian_dp import mu_of_pure
 from discreet.accounting.leaves.leaf import Leaf, finite_epsilon
 from discreet.accounting.pair import Lattice
 from discreet.accounting.pairs.atoms import AtomsPair
 from discreet.accounting.pairs.window import WindowPair
 from discreet.arguments import count
+from discreet.divergence.normal import scores
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Pair
 
 __all__ = ["ExponentialMechanism", "RandomizedResponse", "response_pair"]
+
+_CELLS, _ROUNDS = 24, 3  # of `_mu_of_bounded_range`: each cell is divided into so many, so often
 
 
 def response_pair(epsilon: float, options: int = 2, delta: float = 0.0) -> AtomsPair:
@@ -102,12 +105,18 @@ def _mu_of_bounded_range(epsilon: float) -> float:
     it is below the corner, so mu = max_t z(a) - z(e^t a) with z the upper quantile of a normal. Exchanging the two
     distributions exchanges t and epsilon - t, so t >= epsilon/2 is enough. There, z(a) - z(k a) grows with k, and with
     a because the hazard rate phi(z(a)) / a falls with a; a falls with t. So in a cell of t its value at the largest k
-    and the largest a is a bound.
+    and the largest a is a bound. Cells whose bound is below a value that is attained somewhere are not divided further.
     """
-    edges = np.linspace(epsilon / 2, epsilon, 8193)
-    corner = np.exp(-edges[:-1]) * np.expm1(edges[:-1] - epsilon) / math.expm1(-epsilon)
-    with np.errstate(divide="ignore"):
-        level = np.log(corner)
-    further = np.minimum(level + edges[1:], 0.0)
-    mu = float(np.max(ndtri_exp(further) - ndtri_exp(level)))
-    return min(mu * (1 + 1e-9), float(-2 * ndtri_exp(log_expit(-epsilon))) * (1 + 1e-13))
+    if epsilon < 1e-12:
+        return mu_of_pure(epsilon)
+    start, width = np.array([epsilon / 2]), epsilon / 2
+    bounds = np.array([math.inf])
+    for _ in range(_ROUNDS):
+        width /= _CELLS
+        start = (start[:, None] + width * np.arange(_CELLS)).ravel()
+        level = -start + np.log(np.expm1(start - epsilon) / math.expm1(-epsilon))
+        outer, inner, innermost = scores(np.stack([level, level + start, np.minimum(level + start + width, 0.0)]))
+        bounds = outer - innermost
+        start = start[bounds >= np.max(outer - inner)]
+    mu = float(np.max(bounds))
+    return min(mu * (1 + 1e-9) + 1e-14, mu_of_pure(epsilon))

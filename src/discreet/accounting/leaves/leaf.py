@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from discreet.accounting.gaussian_dp import mu_of_pure
 from discreet.arguments import positive
 from discreet.deferred import load_all
 from discreet.errors import InvalidArgument, StorageError
@@ -114,13 +115,9 @@ class Leaf(ABC):
         return epsilon * math.tanh(epsilon / 2) * (1 + 1e-15) if epsilon < math.inf else math.inf
 
     def gdp(self) -> float:
-        """The smallest mu for which mu-GDP is known to hold; an epsilon-DP mechanism is 2 ndtri(1/(1+e^-eps))-GDP."""
+        """The smallest mu for which mu-GDP is known to hold; for eps-DP see `gaussian_dp.mu_of_pure`."""
         epsilon = self.pure_epsilon()
-        if epsilon == math.inf:
-            return math.inf
-        from scipy.special import log_expit, ndtri_exp
-
-        return float(-2 * ndtri_exp(log_expit(-epsilon))) * (1 + 1e-13)
+        return mu_of_pure(epsilon) if epsilon < math.inf else math.inf
 
     def alternatives(self, *, epsilon: float | None, delta: float | None) -> tuple[Parts, ...]:
         """Other compositions that dominate the same release, of which a reading takes the best; none if empty.

@@ -20,12 +20,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from discreet.accounting.nodes import Nodes
 from discreet.accounting.pair import ROUNDING, Direction, Pair, Tails
 from discreet.accounting.profile import sampled_profile
 from discreet.divergence.gaussian import hockey_stick_gaussian
+from discreet.divergence.special import log_ndtr, ndtr, ndtri_exp
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Complexes, Reals

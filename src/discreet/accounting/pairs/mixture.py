@@ -16,11 +16,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
 
 from discreet.accounting.nodes import Nodes, guarded, log_near_one
 from discreet.accounting.pair import ROUNDING, Direction, Pair, Tails
 from discreet.divergence.gaussian import hockey_stick_gaussian
+from discreet.divergence.special import ndtr
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Complexes, Reals

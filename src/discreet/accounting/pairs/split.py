@@ -18,12 +18,12 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
 from discreet.accounting.nodes import Nodes, log_power_mean_of
 from discreet.accounting.pair import ROUNDING, Pair, Tails
 from discreet.accounting.pairs.gaussian import SampledGaussianPair
 from discreet.accounting.saddle import Unreachable
+from discreet.divergence.special import log_ndtr, ndtr
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Complexes, Reals

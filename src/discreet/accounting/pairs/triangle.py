@@ -21,11 +21,11 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
 
 from discreet.accounting.pair import ROUNDING, Lattice
 from discreet.accounting.pairs.atoms import AtomsPair
 from discreet.accounting.pairs.dots import table_through
+from discreet.divergence.special import ndtr
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Pair, Reals

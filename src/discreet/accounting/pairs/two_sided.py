@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
 
 from discreet.accounting.pair import ROUNDING, Tails
 from discreet.accounting.pairs.tails import TailsPair
+from discreet.divergence.special import ndtr
 
 if TYPE_CHECKING:
     from discreet.accounting.pair import Reals

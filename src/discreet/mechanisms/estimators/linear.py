@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtri
 
 from discreet.arguments import nonnegative, real
+from discreet.divergence.special import ndtri
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.estimators.covariance import BoundedRows
 from discreet.mechanisms.estimators.noise_level import noisy

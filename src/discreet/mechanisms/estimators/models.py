@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import betaincinv, chdtri, gammaincinv, ndtri
 
+from discreet.divergence.special import betaincinv, chdtri, gammaincinv, ndtri
 from discreet.mechanisms.estimators.means import Moments
 
 if TYPE_CHECKING:

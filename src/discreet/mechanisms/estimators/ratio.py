@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from scipy.special import ndtri
-
+from discreet.divergence.special import ndtri
 from discreet.mechanisms.laplace import Laplace
 
 if TYPE_CHECKING:
