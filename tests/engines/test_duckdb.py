@@ -26,6 +26,7 @@ import pytest
 
 from discreet.engines import DuckDBEngine, Engine, Session
 from discreet.engines.duckdb import _remove
+from discreet.engines.failures import guarded
 from discreet.engines.files import parquet_rows
 from discreet.engines.frames import frame_of
 from discreet.errors import EngineError, InvalidArgument, SourceError
@@ -526,6 +527,37 @@ def test_texts_in_a_file_that_are_not_utf8_cannot_stop_a_question(
             assert read == ["??", "b?", "ok", None]  # each by itself
 
 
+@pytest.mark.parametrize("other", ["a", "!", "?", "~"])
+def test_what_a_question_does_with_bytes_that_are_no_text_does_not_depend_on_other_rows(
+    engine: DuckDBEngine, tmp_path: Path, other: str
+) -> None:
+    """The range in the file is that of the bytes, below which the question marks in their place may lie."""
+    content = pa.array([b"\xff\xfe"] * 50 + [b"b"] * 50 + [other.encode()], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), len(content), content.buffers())
+    path = parquet(tmp_path / "a.parquet", pa.table({"c": texts, "plain": ["x"] * len(texts)}))
+    relation = engine.register("t", path)
+    judge = engine.register("judge", pa.table({"c": ["??"] * 50 + ["b"] * 50 + [other]}))
+    wheres = ("c = '??'", "c < 'a'", "c LIKE '??'", "c IN ('??', 'b')", "c BETWEEN '?' AND '@'", "c > 'z'")
+    with engine.session() as session:
+        for where in wheres:
+            asked = f"SELECT count(*) AS n FROM {{0}} WHERE {where}"
+            aggregated = f"SELECT count_if({where}) AS n, min(c) AS c FROM {{0}}"
+            for question in (asked, aggregated):
+                found, expected = (session.table(question.format(name)).to_pylist() for name in (relation, judge))
+                assert found == expected, question
+
+
+def test_a_column_of_texts_that_are_utf8_is_read_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = parquet(tmp_path / "a.parquet", pa.table({"good": ["é", "b", None, "ok"], "bad": no_text()}))
+    run = lambda sql: guarded(lambda: duckdb.execute(sql).fetchall())
+    rows = parquet_rows([str(path)], leave_out=(), run=run)
+    assert 'length("bad")' in rows
+    assert '"good"' not in rows
+    assert "REPLACE" not in parquet_rows([str(path)], leave_out=("bad",), run=run)
+    monkeypatch.setattr("discreet.engines.files._LOOKED_THROUGH", 7)  # too many to look through
+    assert 'length("good")' in parquet_rows([str(path)], leave_out=(), run=run)
+
+
 def test_texts_in_a_data_set_that_are_not_utf8_are_refused(engine: DuckDBEngine, tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", pa.table({"u": [1, 2, 3, 4], "c": no_text()}))
     with pytest.raises(SourceError, match="values that its types do not allow"):
@@ -650,6 +682,14 @@ def test_a_file_with_json_that_is_none_is_refused_unless_it_is_left_out(
         engine.register("t", path)
     assert "secret" not in str(caught.value)
     assert rows(engine, engine.register("t", path, leave_out=["c"])) == [(1,), (2,), (3,)]
+
+
+def test_a_file_with_json_that_is_not_utf8_is_refused(engine: DuckDBEngine, tmp_path: Path) -> None:
+    content = pa.array([b'"\xff"', b'"a"'], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), 2, content.buffers())
+    path = parquet(tmp_path / "a.parquet", pa.table({"c": pa.ExtensionArray.from_storage(pa.json_(), texts)}))
+    with pytest.raises(SourceError, match="the column 'c' that cannot be converted"):
+        engine.register("t", path)
 
 
 def test_a_time_inside_a_struct_that_cannot_be_converted_is_found(engine: DuckDBEngine, tmp_path: Path) -> None:

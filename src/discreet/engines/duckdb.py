@@ -161,8 +161,8 @@ class DuckDBEngine:
         `types` gives columns other types than they are stored with: values that do not convert become NULL. The columns
         in `leave_out` are no part of the relation. Dates outside of the years 1 to 9999 become NULL. No row is read,
         except for the first thousand of a CSV file that has columns whose type is not given, and for Parquet columns of
-        floats, timestamps in milliseconds, times of day or JSON; of an Arrow data set, texts and what is not stored in
-        the type that it is read as are read once.
+        floats, texts, timestamps in milliseconds, times of day or JSON; of an Arrow data set, texts and what is not
+        stored in the type that it is read as are read once.
         """
         wanted = {column.lower(): plain_type(f"type of {column}", kind) for column, kind in (types or {}).items()}
         view = quoted(name)

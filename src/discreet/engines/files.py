@@ -29,7 +29,7 @@ _DELIMITERS = ",;\t|"
 _SAMPLE = 1000
 _SHARE = 0.9
 _FLOATS = ("DOUBLE", "FLOAT")
-_LOOKED_THROUGH = 1 << 28  # numbers in columns of floats: about a second
+_LOOKED_THROUGH = 1 << 28  # cells in columns of floats, or of texts: a second or two
 _GUESSES = {
     "BIGINT": "regexp_full_match({0}, '[+-]?[0-9]{{1,18}}')",
     "DOUBLE": "TRY_CAST({0} AS DOUBLE) IS NOT NULL",
@@ -103,8 +103,8 @@ def parquet_rows(
     """SQL that scans the files; files whose columns differ are refused.
 
     DuckDB would cast the values of the later files to the types of the first, and fail where one does not fit. Bytes of
-    texts that are not UTF-8, against the format, are read as question marks. What every question does with a NaN does
-    not depend on other rows: see `_with_nan`.
+    texts that are not UTF-8, against the format, are read as question marks. What every question does with these, and
+    with a NaN, does not depend on other rows: see `_replaced` and `_with_nan`.
     """
     listed = _listed(paths)
     schemas: dict[str, list[tuple[Any, ...]]] = {}
@@ -126,16 +126,30 @@ def parquet_rows(
                 )
     distinct_names(paths[0], _top_level(schemas[paths[0]]))
     rows = f"read_parquet({listed}, utf8_validation = 'replace')"  # by default a text that is not UTF-8 stops the scan
+    kinds = {
+        quoted(str(row[0])): str(row[1])
+        for row in run(f"DESCRIBE SELECT * FROM {rows}")
+        if str(row[0]).lower() not in leave_out
+    }
     for column in dict.fromkeys(column for schema in schemas.values() for column in _converted(schema)):
         if column.lower() not in leave_out:
-            _look_through(paths[0], column, rows, run=run)
-    return _with_nan(listed, rows, leave_out=leave_out, run=run)
+            strictly = f"read_parquet({listed})" if kinds.get(quoted(column)) == "JSON" else rows
+            _look_through(paths[0], column, strictly, run=run)
+    [(length,)] = run(f"SELECT sum(num_rows) FROM parquet_file_metadata({listed})")
+    named = {
+        **_with_nan([column for column in kinds if kinds[column] in _FLOATS], rows, length=int(length or 0), run=run),
+        **_replaced(
+            [column for column in kinds if kinds[column] == "VARCHAR"], listed, length=int(length or 0), run=run
+        ),
+    }
+    listed_columns = ", ".join(f"{sql} AS {column}" for column, sql in named.items())
+    return f"(SELECT * REPLACE ({listed_columns}) FROM {rows})" if named else rows
 
 
 def _with_nan(
-    listed: str, rows: str, *, leave_out: Collection[str], run: Callable[[str], list[tuple[Any, ...]]]
-) -> str:
-    """The scan, in which a NaN is a NaN whatever the file says about the range of its column.
+    floats: list[str], rows: str, *, length: int, run: Callable[[str], list[tuple[Any, ...]]]
+) -> dict[str, str]:
+    """SQL of the columns of floats in which a NaN is a NaN whatever the file says about the range of its column.
 
     To DuckDB a NaN is larger than every number, but most programs leave it out of the smallest and largest value that
     they write beside a column. Where DuckDB believes these, `x > 10` is true of every NaN in a file as long as one
@@ -144,21 +158,34 @@ def _with_nan(
     none, the file is right, and the column is read as it is. Of x + 1, which is NaN if and only if x is, DuckDB knows
     no range; isnan(x) and MAX(x) themselves would be answered from that of the file.
     """
-    floats = [
-        quoted(str(row[0]))
-        for row in run(f"DESCRIBE SELECT * FROM {rows}")
-        if row[1] in _FLOATS and str(row[0]).lower() not in leave_out
-    ]
-    if not floats:
-        return rows
-    [(length,)] = run(f"SELECT sum(num_rows) FROM parquet_file_metadata({listed})")
-    if int(length or 0) * len(floats) <= _LOOKED_THROUGH:
+    if floats and length * len(floats) <= _LOOKED_THROUGH:
         [largest] = run(f"SELECT {', '.join(f'max({column} + 1)' for column in floats)} FROM {rows}")
         floats = [column for column, value in zip(floats, largest, strict=True) if value is not None and isnan(value)]
-    if not floats:
-        return rows
-    named = ", ".join(f"CASE WHEN isnan({column} + 1) THEN 'NaN' ELSE {column} END AS {column}" for column in floats)
-    return f"(SELECT * REPLACE ({named}) FROM {rows})"
+    return {column: f"CASE WHEN isnan({column} + 1) THEN 'NaN' ELSE {column} END" for column in floats}
+
+
+def _replaced(
+    texts: list[str], listed: str, *, length: int, run: Callable[[str], list[tuple[Any, ...]]]
+) -> dict[str, str]:
+    """SQL of the columns of texts that are not UTF-8, in a form that is not decided by the range that the file states.
+
+    The range that a file states is that of its bytes. With question marks in their place a text may lie below it, and
+    `x = '??'` would be true of all such texts or of none, as one other row is below them or not.
+    """
+
+    def is_text(columns: list[str]) -> bool:
+        # strlen(x) and the like are answered from the lengths in the file, without a look at the bytes
+        read = ", ".join(f"max(hash({column}))" for column in columns)
+        try:
+            run(f"SELECT {read} FROM read_parquet({listed}, utf8_validation = 'strict')")
+        except EngineError:
+            return False
+        return True
+
+    if texts and length * len(texts) <= _LOOKED_THROUGH:
+        texts = [] if is_text(texts) else [column for column in texts if not is_text([column])]
+    # of this the range begins at '', and no condition on it is handed to the scan
+    return {column: f"CASE WHEN length({column}) = 0 THEN '' ELSE {column} END" for column in texts}
 
 
 def _converted(schema: list[tuple[Any, ...]]) -> list[str]:
