@@ -298,6 +298,22 @@ def test_two_tables_cannot_share_a_name(engine: DuckDBEngine) -> None:
         engine.register("Visits", visits())
 
 
+@pytest.mark.parametrize("quoted", [True, False])
+def test_how_a_csv_row_is_read_does_not_depend_on_what_stands_before_it(tmp_path: Path, quoted: bool) -> None:
+    """Threads that begin in the middle of a file take the end of a line in a quoted cell for that of a row."""
+    cells = ('"a\n77,zz,""q\n88,yy,w"', '"x, y\n99,tt,u\n99,tt,u"', '"\n""\n1,2,3\n"', "p" * 60)
+    cells = cells if quoted else ("a\r", "b" * 60, "c,d", "")
+    people = "".join(f"{u},{cells[u % 4]}\n" for u in range(600_000))
+    found = set()
+    for before in (0, 5000, 77_777):
+        path = csv(tmp_path / f"{before}.csv", f"u,c\n-1,{'y' * before}\n{people}")
+        with DuckDBEngine(threads=4) as engine:
+            relation = engine.register("t", path, types={"u": "BIGINT", "c": "VARCHAR"})
+            rows = engine.numpy(f"SELECT COUNT(*) AS n, SUM(u) AS u, SUM(hash(c)) AS c FROM {relation} WHERE u >= 0")
+            found.add(str(rows))
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "database", "csv"])
 def test_a_declared_type_is_cast_to_and_what_does_not_convert_is_null(
     engine: DuckDBEngine, tmp_path: Path, kind: str
