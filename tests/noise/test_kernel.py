@@ -126,21 +126,22 @@ def test_every_sampler_is_the_same_with_the_kernel(
     assert sampler(scale, 20_000, generator=SeededGenerator(6)).tolist() == plain.tolist()
 
 
-@pytest.mark.parametrize("scale", [1500, 10**6 + 1 / 3, 10**12])
+@pytest.mark.parametrize("size", [20_000, 40_000])  # with layers for few draws, and for many
+@pytest.mark.parametrize("scale", [9, 1500, 10**6 + 1 / 3, 10**12])
 def test_large_rounded_gaussians_are_the_same_with_their_kernel(
-    scale: float, layered: kernel.LayerKernel, monkeypatch: pytest.MonkeyPatch
+    scale: float, size: int, layered: kernel.LayerKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "_layers", None)
-    plain = rounded_gaussian(scale, 20_000, generator=SeededGenerator(7))
+    plain = rounded_gaussian(scale, size, generator=SeededGenerator(7))
     monkeypatch.setattr(kernel, "_layers", layered)
-    assert rounded_gaussian(scale, 20_000, generator=SeededGenerator(7)).tolist() == plain.tolist()
+    assert rounded_gaussian(scale, size, generator=SeededGenerator(7)).tolist() == plain.tolist()
 
 
-@pytest.mark.parametrize("scale", [1500, 10**9])
+@pytest.mark.parametrize(("scale", "widest"), [(1500, 256), (10**9, 256), (10**9, 64), (9, 64)])
 def test_words_that_their_kernel_cannot_decide_are_decided_as_without_it(
-    scale: float, layered: kernel.LayerKernel, monkeypatch: pytest.MonkeyPatch
+    scale: int, widest: int, layered: kernel.LayerKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sampler = RoundedLayers(Fraction(scale))
+    sampler = RoundedLayers(Fraction(scale), widest=widest)
     threshold = sampler.table.sorted[40] << 1 | 1
     places = [0, 1 << 10, 1 << 40, 2**63, 2**64 - 1]
     chances = [0, 1 << 11, 2**48, 2**54, 2**60, 2**64 - 1]

@@ -21,6 +21,7 @@ from discreet.noise import (
     rounded_laplace,
     truncated_geometric,
 )
+from discreet.noise.gaussian import FEW, FEW_SCALE, DiscreteLayers, Layers, RoundedLayers
 from discreet.noise.testing import SeededGenerator
 from noise.chosen import ChosenWords
 from noise.statistics import ALPHA, DRAWS, p_value, p_value_of_residues
@@ -99,6 +100,14 @@ def test_a_few_draws_at_a_time_have_the_same_law(sampler: Any, below: Callable[[
     assert p_value(draws, below(scale * 0.9)) < ALPHA
 
 
+@pytest.mark.parametrize("scale", [8, 8.3, 31.9, 32, 63, 65, 1e3, 1e6 + 1 / 3, 1e12])
+def test_rounded_gaussians_have_the_same_law_with_layers_for_few_draws(scale: float) -> None:
+    draws = np.concatenate([rounded_gaussian(scale, FEW) for _ in range(4)])
+    assert p_value(draws, below_rounded_gaussian(scale)) > ALPHA
+    assert p_value(draws, below_rounded_gaussian(scale * 1.1)) < ALPHA
+    assert p_value(draws, below_rounded_gaussian(scale * 0.9)) < ALPHA
+
+
 @pytest.mark.parametrize(("sampler", "below", "scale"), [c for c in CASES if c.values[2] > 1e6])
 def test_the_lowest_bits_of_large_noise_are_fair(sampler: Any, below: Callable[[float], Below], scale: float) -> None:
     draws = sampler(scale, DRAWS)
@@ -131,14 +140,18 @@ def test_the_discrete_gaussian_of_a_large_scale_counts_zero_once() -> None:
     assert generator.taken == 3
 
 
-@pytest.mark.parametrize("sampler", [discrete_gaussian, rounded_gaussian])
-@pytest.mark.parametrize("scale", [5000, 10**6, 10**9])
-def test_single_and_many_large_gaussians_agree_on_the_same_words(sampler: Any, scale: int) -> None:
+@pytest.mark.parametrize(
+    "sampler",
+    [DiscreteLayers(Fraction(scale)) for scale in (5000, 10**6, 10**9)]
+    + [RoundedLayers(Fraction(scale), widest=w) for scale in (9, 63, 65, 5000, 10**12) for w in (FEW_SCALE, 256)],
+    ids=lambda sampler: f"{type(sampler).__name__} {sampler.shift} {float(sampler.decay):.3g}",
+)
+def test_single_and_many_large_gaussians_agree_on_the_same_words(sampler: Layers) -> None:
     for seed in range(100):
         words = SeededGenerator(seed).words(3).tolist()
         words[2] >>= seed % 20  # small chances: many of them are rejected or cannot be decided in floating point
         one, many = ChosenWords(words), ChosenWords(words)
-        first, second = sampler(scale, generator=one), sampler(scale, 1, generator=many).tolist()
+        first, second = int(sampler.one(one)), sampler.many(1, many).tolist()
         if one.taken == many.taken == 3:
             assert [first] == second
         else:

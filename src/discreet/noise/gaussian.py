@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Final, overload
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from discreet.noise import kernel
 from discreet.noise.certified import exp_minus
 from discreet.noise.normal_law import DiscreteNormal, RoundedNormal
-from discreet.noise.sampler import SIGNS, Sampler, Signed, drawn, kept, signed
+from discreet.noise.sampler import SIGNS, Either, Sampler, Signed, drawn, kept, signed
 from discreet.noise.table import Table
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ LARGEST_SCALE: Final = 10**9
 LARGEST_ROUNDED: Final = 10**12
 TABLE_SCALE: Final = 1024  # up to here one table of 9.1 * scale thresholds holds all words
 LAYER_SCALE: Final = 256
+FEW_SCALE: Final = 64  # of layers for few draws: a table of a quarter of the size, which takes 2 ms to make
+FEW: Final = 1 << 15
+LEAST_LAYERED: Final = 8
 
 _ELEVEN = np.uint64(11)
 _UNIT = 2.0**-53
@@ -67,9 +71,9 @@ def rounded_gaussian(
 class Layers(Sampler):
     """Gaussian magnitudes of any scale: a layer from a table, a place within it, and an exact rejection.
 
-    Let s = scale / 2^shift be between 128 and 256. A layer h with mass ∝ e^{-h²/2s²} and a place t, uniform in [0, 1),
-    are accepted with probability e^{-x}, x = t (2h + t) / 2s²: then 2^shift (h + t) has the density e^{-y²/2 scale²}.
-    Fewer than one in 250 are rejected.
+    Let s = scale / 2^shift be between half of `widest` and `widest`, or shift = 0 and s less than that. A layer h with
+    mass ∝ e^{-h²/2s²} and a place t, uniform in [0, 1), are accepted with probability e^{-x}, x = t (2h + t) / 2s²;
+    then 2^shift (h + t) has the density e^{-y²/2 scale²}. Fewer than one in 2s are rejected.
 
     V is uniform, and the pair is kept if V >= 1 - e^{-x}. Because x - x² <= 1 - e^{-x} <= x, products and comparisons
     decide nearly always; in arrays they are made in floating point, whose every rounding (each product and quotient
@@ -77,8 +81,8 @@ class Layers(Sampler):
     bits if needed, so that the law is exact.
     """
 
-    def __init__(self, scale: Fraction) -> None:
-        self.shift = (-(-scale.numerator // (scale.denominator * LAYER_SCALE)) - 1).bit_length()
+    def __init__(self, scale: Fraction, *, widest: int = LAYER_SCALE) -> None:
+        self.shift = (-(-scale.numerator // (scale.denominator * widest)) - 1).bit_length()
         small = scale / (1 << self.shift)
         self.table = Table(DiscreteNormal(small, sides=1))
         self.decay = 1 / (2 * small**2)
@@ -240,7 +244,12 @@ _discrete_gaussian = kept(
     lambda scale: Signed(Table(DiscreteNormal(scale, sides=2))) if scale <= TABLE_SCALE else DiscreteLayers(scale),
     most=LARGEST_SCALE,
 )
-_rounded_gaussian = kept(
-    lambda scale: Signed(Table(RoundedNormal(scale))) if scale <= TABLE_SCALE else RoundedLayers(scale),
-    most=LARGEST_ROUNDED,
-)
+
+
+def _rounded(scale: Fraction) -> Sampler:
+    many = cache(lambda: Signed(Table(RoundedNormal(scale))) if scale <= TABLE_SCALE else RoundedLayers(scale))
+    few = cache(lambda: RoundedLayers(scale, widest=FEW_SCALE))
+    return many() if scale < LEAST_LAYERED else Either(one=many, few=few, many=many, most=FEW)
+
+
+_rounded_gaussian = kept(_rounded, most=LARGEST_ROUNDED)

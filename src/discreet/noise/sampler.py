@@ -78,16 +78,24 @@ class Signed(Sampler):
 
 
 class Either(Sampler):
-    """Two ways to draw from the same law, for few draws and for many, each made when it is first used."""
+    """Ways to draw from the same law, for one draw, up to `most` and many, each made when it is first used."""
 
-    def __init__(self, *, one: Callable[[], Sampler], many: Callable[[], Sampler]) -> None:
-        self._made = cache(one), cache(many)
+    def __init__(
+        self,
+        *,
+        one: Callable[[], Sampler],
+        few: Callable[[], Sampler] | None = None,
+        many: Callable[[], Sampler],
+        most: int = FEW,
+    ) -> None:
+        self._one, self._many, self._most = cache(one), cache(many), most
+        self._few = self._one if few is None else cache(few)
 
     def one(self, generator: Generator) -> np.int64:
-        return self._made[0]().one(generator)
+        return self._one().one(generator)
 
     def many(self, n: int, generator: Generator) -> NDArray[np.int64]:
-        return self._made[n > FEW]().many(n, generator)
+        return (self._few if n <= self._most else self._many)().many(n, generator)
 
 
 def signed(magnitudes: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -44,12 +44,10 @@ class Table:
         # For single draws: w >> 1 >= T means w >= 2 T; before all of them an odd number, which equals no 2 T
         marks = np.concatenate([np.ones(1, dtype=np.uint64), self.thresholds << _ONE])
         self._doubled, self._marks = marks[1:], marks.data
-        starts = np.arange(1 << GUIDE_BITS, dtype=np.uint64) << np.uint64(WORD_BITS - GUIDE_BITS)
-        ends = starts + np.uint64((1 << (WORD_BITS - GUIDE_BITS)) - 1)
-        first = self.thresholds.searchsorted(starts, "left")
-        settled = first == self.thresholds.searchsorted(ends, "right")
         # By the first 16 bits of a word: the draw if no threshold has these bits, else -1
-        self.guide = np.where(settled, first, -1).astype(np.int32)
+        bits = (self.thresholds >> np.uint64(WORD_BITS - GUIDE_BITS)).astype(np.int64)
+        having = np.bincount(bits, minlength=1 << GUIDE_BITS)
+        self.guide = np.where(having == 0, np.cumsum(having), -1).astype(np.int32)
 
     def draw(self, word: NDArray[np.uint64], generator: Generator) -> np.int64:
         """The draw of an array of one word, of which the first 63 bits count.
