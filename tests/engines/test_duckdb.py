@@ -286,6 +286,17 @@ def test_columns_that_differ_by_case_alone_are_refused_in_every_kind_of_source(
             engine.register("t", source)
 
 
+def test_values_in_paths_are_texts_whatever_other_paths_hold(engine: DuckDBEngine, tmp_path: Path) -> None:
+    for name, values in (("numbers", ["17", "2"]), ("one more", ["17", "2", "x"])):
+        for value in values:
+            (tmp_path / name / f"id={value}").mkdir(parents=True)
+            parquet(tmp_path / name / f"id={value}" / "a.parquet", pa.table({"x": [1]}))
+        relation = engine.register(name, tmp_path / name)
+        assert engine.schema(relation) == [("x", "BIGINT"), ("id", "VARCHAR")]
+    cast = engine.register("cast", tmp_path / "one more", types={"id": "BIGINT"})
+    assert sorted(rows(engine, cast), key=str) == [(1, 17), (1, 2), (1, None)]
+
+
 def test_nested_fields_may_share_the_names_of_columns(engine: DuckDBEngine, tmp_path: Path) -> None:
     table = pa.table({"a": [1], "s": [{"a": 1, "b": {"a": 2, "c": [3]}}], "b": [2], "l": [[{"a": 1}]], "c": [1]})
     relation = engine.register("t", parquet(tmp_path / "a.parquet", table))

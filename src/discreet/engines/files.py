@@ -29,6 +29,7 @@ _DELIMITERS = ",;\t|"
 _SAMPLE = 1000
 _SHARE = 0.9
 _FLOATS = ("DOUBLE", "FLOAT")
+_AS_TEXTS = "hive_types_autocast = false"  # what `year=2024` in a path is would depend on all other paths
 _LOOKED_THROUGH = 1 << 28  # cells in columns of floats, or of texts: a second or two
 _GUESSES = {
     "BIGINT": "regexp_full_match({0}, '[+-]?[0-9]{{1,18}}')",
@@ -115,7 +116,7 @@ def parquet_rows(
     different = {tuple(schema[1:]): file for file, schema in reversed(schemas.items())}
     if len(different) > 1:
         described = {
-            file: [row[:2] for row in run(f"DESCRIBE SELECT * FROM read_parquet({_listed([file])})")]
+            file: [row[:2] for row in run(f"DESCRIBE SELECT * FROM read_parquet({_listed([file])}, {_AS_TEXTS})")]
             for file in different.values()
         }
         first = described[paths[0]]
@@ -125,7 +126,7 @@ def parquet_rows(
                     file, f"has other columns or types than {Path(paths[0]).name}", "Write all files with one schema."
                 )
     distinct_names(paths[0], _top_level(schemas[paths[0]]))
-    rows = f"read_parquet({listed}, utf8_validation = 'replace')"  # by default a text that is not UTF-8 stops the scan
+    rows = f"read_parquet({listed}, {_AS_TEXTS}, utf8_validation = 'replace')"  # by default, no UTF-8 stops the scan
     kinds = {
         quoted(str(row[0])): str(row[1])
         for row in run(f"DESCRIBE SELECT * FROM {rows}")
