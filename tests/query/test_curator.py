@@ -26,6 +26,7 @@ from discreet.errors import (
 from discreet.mechanisms import DiscreteLaplace, Laplace
 from discreet.query import Policy
 from discreet.query.opening import ledger_path
+from discreet.query.policy import ColumnPolicy, TablePolicy
 from engines.sources import database
 from query.open_shop import BUDGET, CITIES, charges, opened, visits
 
@@ -611,6 +612,27 @@ def test_changed_files_are_another_question(tmp_path: Path) -> None:
         with opened(tmp_path / "visits.parquet", ledger=tmp_path / "l.ledger") as curator:
             answers.append(curator.sql("SELECT COUNT(*) FROM visits", epsilon=0.1).repeated)
     assert answers == [False, True, False]
+
+
+@pytest.mark.parametrize("change", ["tables", "stored table", "type"])
+def test_a_policy_that_reads_other_rows_or_types_asks_another_question(tmp_path: Path, change: str) -> None:
+    """Files alone do not say which table is which of them, and as what its columns are read."""
+    few, many = pa.table({"u": range(10), "x": ["x"] * 10}), pa.table({"u": range(5000), "x": ["1"] * 5000})
+    paths = [tmp_path / "few.parquet", tmp_path / "many.parquet"]
+    for path, rows in zip(paths, (few, many), strict=True):
+        pq.write_table(rows, path)
+    made = [f"CREATE TABLE {path.stem} AS FROM '{path}'" for path in paths]
+    shop = database(tmp_path / "shop.duckdb", *made) if change == "stored table" else None
+    answers = []
+    for first, second, kind in ((*paths, "VARCHAR"), (*reversed(paths), "BIGINT")):
+        tables = {
+            "tables": {first.stem: TablePolicy(paths[0], unit="u"), second.stem: TablePolicy(paths[1], unit="u")},
+            "stored table": {"few": TablePolicy(shop, table=first.stem, unit="u")},
+            "type": {"few": TablePolicy(paths[1], unit="u", columns={"x": ColumnPolicy(type=kind)})},
+        }[change]
+        with Curator.open(Policy("d", tables), budget=BUDGET, ledger=tmp_path / "l.ledger") as curator:
+            answers.append(curator.sql("SELECT COUNT(x) FROM few", epsilon=0.1).repeated)
+    assert answers == [False, False]
 
 
 @pytest.mark.parametrize(

@@ -358,7 +358,7 @@ class Curator:
     def _check_files(self) -> None:
         """Refuses, before anything is paid, if a file of the data is gone."""
         for path, *_ in self._files:
-            if not Path(path).exists():
+            if path is not None and not Path(path).exists():
                 raise SourceError(path, "is no longer there", "Put it back, or open the data again.")
 
     def _public_tables(self, question: Question) -> dict[str, pa.Table]:

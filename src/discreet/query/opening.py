@@ -117,11 +117,18 @@ def _check_adjacency(budget: Budget) -> None:
 
 
 def versions_of(policy: Policy) -> list[list[Any]]:
-    """The files of the data, with size and time."""
+    """The files of the data, with size and time, and what the policy reads from them as which table.
+
+    Tables in memory have no file and count as unchanged.
+    """
     found: list[list[Any]] = []
-    for table in policy.tables.values():
-        if isinstance(table.source, str | os.PathLike):
-            for path in files_of(table.source).paths:
-                facts = Path(path).stat()
-                found.append([path, facts.st_size, facts.st_mtime_ns])
+    for name, table in policy.tables.items():
+        types = sorted((column.lower(), str(facts.type)) for column, facts in table.columns.items() if facts.type)
+        read = [name.lower(), table.table, types]
+        if not isinstance(table.source, str | os.PathLike):
+            found.append([None, *read])
+            continue
+        for path in files_of(table.source).paths:
+            status = Path(path).stat()
+            found.append([path, *read, status.st_size, status.st_mtime_ns])
     return found
