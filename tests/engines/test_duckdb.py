@@ -66,6 +66,91 @@ def test_numbers_are_tallied_over_any_number_of_batches(engine: DuckDBEngine, mo
                 session.tally(f"SELECT CASE WHEN i = 3000 THEN {wrong} ELSE 1 END FROM range(5003) t(i)", 9)
 
 
+def test_numbers_of_64_bits_are_read_exactly(engine: DuckDBEngine) -> None:
+    with engine.session() as session:
+        found = session.numbers(
+            "SELECT 9223372036854775807 AS a, -9223372036854775808 AS b, 4294967295::UINTEGER AS c, -1::TINYINT AS d, "
+            "0.1::DOUBLE AS e, 0.1::FLOAT AS f, 'NaN'::DOUBLE AS g"
+        )
+        assert [found[name].tolist() for name in "abcd"] == [[2**63 - 1], [-(2**63)], [2**32 - 1], [-1]]
+        assert all(found[name].dtype == np.int64 for name in "abcd")
+        assert all(found[name].dtype == np.float64 for name in "efg")
+        assert found["e"].tolist() == [0.1]
+        assert found["f"].tolist() == [float(np.float32(0.1))]
+        assert math.isnan(found["g"][0])
+        many = session.numbers("SELECT i, i * i AS s FROM range(300000) t(i) ORDER BY i")
+        assert many["s"].tolist() == [i * i for i in range(300_000)]
+        assert session.numbers("SELECT 1 AS a WHERE false")["a"].tolist() == []
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1::HUGEINT AS a",
+        "SELECT 18446744073709551615::UBIGINT AS a",
+        "SELECT 1.5::DECIMAL(10, 2) AS a",
+        "SELECT 'x' AS a",
+        "SELECT NULL::BIGINT AS a",
+        "SELECT nullif(i, 70000) AS a FROM range(100000) t(i)",
+        "SELECT 1 AS a, 2 AS a",
+        "SELECT 1 AS a, 2 AS A",
+    ],
+)
+def test_what_is_no_number_of_64_bits_is_not_taken_for_one(engine: DuckDBEngine, sql: str) -> None:
+    with engine.session() as session, pytest.raises(InvalidArgument, match="number"):
+        session.numbers(sql)
+
+
+def test_public_values_are_listed_once_for_all_sessions(engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["1", "01", None, "7", "1.0"]
+    expected = [(1.0, 0), (7.0, 3), (None, 2)]
+    with engine.session() as one, engine.session() as two:
+        first = one.listed("q__d0", texts, "DOUBLE")
+        assert two.listed("q__d5", texts, "DOUBLE") == first
+        as_text = two.listed("q__d0", texts, "VARCHAR")
+        others = two.listed("q__d0", texts[::-1], "DOUBLE")
+        assert len({first, as_text, others}) == 3
+        for session in (one, two):
+            assert sorted(rows_of(session, first), key=lambda row: str(row[0])) == expected
+            assert len(rows_of(session, as_text)) == 5
+    with engine.session() as later:
+        assert later.listed("q__d0", texts, "DOUBLE") == first
+        assert len(rows_of(later, first)) == 3
+        monkeypatch.setattr(engine._listings, "_room", 2)  # no more room: a session makes its own
+        assert later.listed("q__d0", ["a", "b", "c"], "VARCHAR") == "temp.main.q__d0"
+        assert rows_of(later, "temp.main.q__d0") == [("a", 0), ("b", 1), ("c", 2)]
+        assert later.listed("q__d0", ["d", "b", "c"], "VARCHAR") == "temp.main.q__d0"
+        assert rows_of(later, "temp.main.q__d0")[2] == ("d", 0)
+        assert later.listed("q__d0", ["a", "b"], "VARCHAR") != "temp.main.q__d0"
+        with pytest.raises(EngineError):
+            later.listed("q__d1", ["a"], "NO_SUCH_TYPE")
+    with engine.session() as session, pytest.raises(EngineError):
+        session.table("SELECT * FROM temp.main.q__d0")
+
+
+def rows_of(session: Session, relation: str) -> list[tuple[object, ...]]:
+    return sorted((tuple(row.values()) for row in session.table(f"SELECT * FROM {relation}").to_pylist()), key=str)
+
+
+def test_many_threads_list_the_same_values_at_once(engine: DuckDBEngine) -> None:
+    names: list[str] = []
+
+    def work(i: int) -> None:
+        with engine.session() as session:
+            for j in range(20):
+                name = session.listed("q__d0", [f"{j} {k}" for k in range(50)], "VARCHAR")
+                assert session.numbers(f"SELECT count(*) AS n FROM {name}")["n"].tolist() == [50], i
+                names.append(name)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(names) == 160
+    assert len(set(names)) == 20
+
+
 def frames() -> dict[str, object]:
     table = visits()
     return {

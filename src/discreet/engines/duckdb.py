@@ -19,11 +19,12 @@ from discreet.engines.calendar import calm
 from discreet.engines.failures import guarded
 from discreet.engines.files import csv_rows, distinct_names, files_of, parquet_rows
 from discreet.engines.frames import frame_of
+from discreet.engines.listings import Listings
 from discreet.engines.names import closest, literal, plain_type, quoted
 from discreet.errors import EngineError, InvalidArgument, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -40,6 +41,10 @@ _CONFIGURATION = {
     "allow_persistent_secrets": False,
     "python_enable_replacements": False,
 }
+_NUMBERS: dict[str, type[np.generic]] = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), np.int64),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), np.float64),
+}
 _BATCH = 1 << 20  # rows that are counted at a time
 _FULL = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE", "DATETIME": "TIMESTAMP"}
 _ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
@@ -48,8 +53,10 @@ _ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 class DuckDBSession:
     """A cursor with the tables of its engine; temporary tables live as long as it does. For one thread at a time."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, *, frames: Mapping[str, tuple[Any, str]]) -> None:
-        self._cursor = cursor
+    def __init__(
+        self, cursor: duckdb.DuckDBPyConnection, *, frames: Mapping[str, tuple[Any, str]], listings: Listings
+    ) -> None:
+        self._cursor, self._listings = cursor, listings
         for name, (frame, projection) in frames.items():
             _scan_frame(cursor, name, frame=frame, projection=projection)
 
@@ -71,6 +78,26 @@ class DuckDBSession:
         if len(set(table.column_names)) < table.num_columns:
             raise InvalidArgument("sql", sql, "give every column of the result a name of its own")
         return guarded(lambda: {name: array_of(table.column(name)) for name in table.column_names})
+
+    def numbers(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The columns of a SELECT of numbers that have at most 64 bits and are not NULL: arrays of int64 or float64.
+
+        They do not become an Arrow table on the way, which takes longer than many a question.
+        """
+        return guarded(lambda: self._numbers(sql))
+
+    def _numbers(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+        cursor = self._cursor.execute(sql)
+        kinds = {str(name): _NUMBERS.get(str(kind)) for name, kind, *_ in cursor.description or ()}
+        found = cursor.fetchnumpy()
+        if found.keys() != kinds.keys() or None in kinds.values():
+            raise InvalidArgument("sql", sql, "give every column a name of its own and a number of at most 64 bits")
+        if any(
+            isinstance(values, np.ma.MaskedArray) and bool(np.ma.getmaskarray(values).any())
+            for values in found.values()
+        ):
+            raise InvalidArgument("sql", sql, "no number may be NULL; wrap it in COALESCE(..., 0)")
+        return {name: np.asarray(values).astype(kinds[name], copy=False) for name, values in found.items()}
 
     def tally(self, sql: str, size: int) -> np.ndarray[Any, Any]:
         """How often each of the integers from 0 to `size` - 1 occurs in the one column of a SELECT.
@@ -96,6 +123,14 @@ class DuckDBSession:
             self.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(name)} AS {select}")
         finally:
             self._cursor.unregister("q__incoming")
+
+    def listed(self, name: str, texts: Sequence[str | None], kind: str) -> str:
+        """The name of a table (k, i) of texts as values of a type, in that order; equal ones are one.
+
+        The texts are public: the table is kept for other sessions as long as there is room, else it is a temporary one
+        of the given name.
+        """
+        return self._listings.table(self._cursor, texts, kind, otherwise=name)
 
     def interrupt(self) -> None:
         """Stop what the session is doing, from another thread; it raises `EngineError` there."""
@@ -144,6 +179,7 @@ class DuckDBEngine:
         self._frames: dict[str, tuple[Any, str]] = {}
         self._allowed: list[str] = []
         self._databases: dict[str, str] = {}
+        self._listings = Listings()
 
     def register(
         self,
@@ -214,7 +250,7 @@ class DuckDBEngine:
         """A new session with its own temporary tables; the first one seals the engine."""
         with self._lock:
             self.seal()
-            return DuckDBSession(guarded(self._root.cursor), frames=self._frames)
+            return DuckDBSession(guarded(self._root.cursor), frames=self._frames, listings=self._listings)
 
     def execute(self, sql: str) -> None:
         """Run a statement in a session of its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -28,6 +28,9 @@ class Session(Protocol):
     def numpy(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
         """The columns of a SELECT as arrays; 128-bit integers stay exact."""
 
+    def numbers(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The columns of a SELECT of numbers that have at most 64 bits and are not NULL: arrays of int64 or float64."""
+
     def tally(self, sql: str, size: int) -> np.ndarray[Any, Any]:
         """How often each of the integers from 0 to `size` - 1 occurs in the one column of a SELECT."""
 
@@ -35,6 +38,13 @@ class Session(Protocol):
         """Make a temporary table of this name from Arrow rows, in place of an earlier one.
 
         `select` reads the rows as q__incoming; without it the table has them as they are.
+        """
+
+    def listed(self, name: str, texts: Sequence[str | None], kind: str) -> str:
+        """The name of a table (k, i) of public texts as values of a type and their numbers, in that order.
+
+        Values that the type makes equal are one, with the smallest of their numbers. The table may be kept for other
+        sessions; if it is not, it is a temporary one of the given name.
         """
 
     def interrupt(self) -> None:

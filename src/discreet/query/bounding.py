@@ -20,15 +20,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from discreet.engines import arrow_column
 from discreet.query.moments import number
 
 if TYPE_CHECKING:
     from discreet.engines import Session
     from discreet.query.moments import Moment
-    from discreet.query.plan import Key
     from discreet.query.private import Private
 
 __all__ = ["SLACK", "Grid", "clipped", "groups_of", "make_codes", "make_per", "make_sizes", "norm", "shown_keys"]
@@ -121,32 +117,19 @@ def shown_keys(plan: Private) -> list[str]:
 
 
 def groups_of(session: Session, plan: Private, source: str) -> tuple[str, str]:
-    """A relation r joined with the lists of its public keys, and SQL of a group's number: in order of the lists."""
-    cell = ""
-    for place, key in enumerate(plan.block.keys):
-        _dictionary(session, place, key)
-        assert key.values is not None
-        equal = "IS NOT DISTINCT FROM" if None in key.values else "="
-        source += f" JOIN q__d{place} ON r.{key.column} {equal} q__d{place}.k"
-        cell = f"q__d{place}.i" if place == 0 else f"({cell}) * {len(key.values)} + q__d{place}.i"
-    return source, f"({cell})"
-
-
-def _dictionary(session: Session, place: int, key: Key) -> None:
-    """A temporary table d<place>(k, i) of a key's public values and their numbers.
+    """A relation r joined with the lists of its public keys, and SQL of a group's number: in order of the lists.
 
     Values that the type makes equal are one: a row that found two of them would count twice.
     """
-    import pyarrow as pa
-
-    assert key.values is not None
-    texts = [None if value is None else _text(value) for value in key.values]
-    numbers = arrow_column(np.arange(len(texts)))
-    session.insert(
-        f"q__d{place}",
-        pa.table({"k": arrow_column(texts), "i": numbers}),
-        f"SELECT CAST(k AS {key.sql_type}) AS k, CAST(min(i) AS INTEGER) AS i FROM q__incoming GROUP BY 1",
-    )
+    cell = ""
+    for place, key in enumerate(plan.block.keys):
+        assert key.values is not None
+        name = f"q__d{place}"
+        table = session.listed(name, [None if value is None else _text(value) for value in key.values], key.sql_type)
+        equal = "IS NOT DISTINCT FROM" if None in key.values else "="
+        source += f" JOIN {table} AS {name} ON r.{key.column} {equal} {name}.k"
+        cell = f"{name}.i" if place == 0 else f"({cell}) * {len(key.values)} + {name}.i"
+    return source, f"({cell})"
 
 
 def _lot(columns: str, secret: int) -> str:

@@ -55,10 +55,12 @@ def by_key(plan: Private, totals: Iterable[str]) -> str:
 
 
 def by_public_group(session: Session, plan: Private, totals: dict[str, str]) -> str:
-    """SQL of the totals of every public group that occurs, with its number g."""
-    summed = by_key(plan, (f"{total} AS {name}" for name, total in totals.items()))
+    """SQL of the totals of rows with public keys, and the number g of their group.
+
+    A group may come more than once: its totals are then to be added.
+    """
+    listed = [f"{total} AS {name}" for name, total in totals.items()]
     if not plan.block.keys:
-        return f"SELECT 0 AS g, * FROM ({summed})"
-    source, cell = groups_of(session, plan, f"({summed}) r")
-    again = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in totals)
-    return f"SELECT {cell} AS g, {again} FROM {source} GROUP BY {cell}"
+        return by_key(plan, ["0 AS g", *listed])
+    source, cell = groups_of(session, plan, f"({by_key(plan, listed)}) r")
+    return f"SELECT {', '.join([f'{cell} AS g', *totals])} FROM {source}"

@@ -115,7 +115,7 @@ class _Run:
                 f"CAST(CASE WHEN n <= {key_selection.MOST_GROUPS} THEN trunc({key_selection.WEIGHT} / sqrt(n)) ELSE 0 "
                 "END AS BIGINT)"
             )
-            found = self.session.numpy(
+            found = self.session.numbers(
                 f"SELECT g, CAST(sum({weight}) AS BIGINT) AS w FROM q__per JOIN "
                 "(SELECT u, count(*) AS n FROM q__per GROUP BY u) USING (u) GROUP BY g"
             )
@@ -123,7 +123,7 @@ class _Run:
             if shown.size:
                 self.skew = min(max(float(np.mean(shown) / np.median(shown)), 1.0), 10.0)
         else:
-            found = self.session.numpy("SELECT g, count(*) AS w FROM q__per GROUP BY g")
+            found = self.session.numbers("SELECT g, count(*) AS w FROM q__per GROUP BY g")
             kept = key_selection.kept_by_count(
                 found["w"], self.plan.allocation, self.generator, groups=self.plan.groups or 1
             )
@@ -173,7 +173,7 @@ class _Run:
             self._select_groups_of_rows(counted, rows)
             if at_once:
                 sums = "".join(f", {name}" for name in counted)
-                found = session.numpy(f"SELECT place AS g{sums} FROM q__kept JOIN q__codes USING (code)")
+                found = session.numbers(f"SELECT place AS g{sums} FROM q__kept JOIN q__codes USING (code)")
                 return grids, self._spread(found)
         if not known:
             grids = self._row_grids(rows)
@@ -181,10 +181,10 @@ class _Run:
             return {}, []
         totals = self._row_totals(grids, rows)
         if plan.public:
-            return grids, self._spread(session.numpy(by_public_group(session, plan, totals)))
+            return grids, self._spread(session.numbers(by_public_group(session, plan, totals)))
         source, place = self._grouped(self.rows.source, self.rows.cell)
         listed = ", ".join(f"{total} AS {name}" for name, total in totals.items())
-        return grids, self._spread(session.numpy(f"SELECT {place} AS g, {listed} FROM {source} GROUP BY {place}"))
+        return grids, self._spread(session.numbers(f"SELECT {place} AS g, {listed} FROM {source} GROUP BY {place}"))
 
     def _row_totals(self, grids: dict[int, Grid], rows: int) -> dict[str, str]:
         moments = self.plan.moments
@@ -199,10 +199,10 @@ class _Run:
                 f"CREATE OR REPLACE TEMP TABLE q__codes AS SELECT *, CAST(row_number() OVER () - 1 AS INTEGER) AS code "
                 f"FROM ({summed})"
             )
-            found = self.session.numpy("SELECT code AS g, w FROM q__codes")
+            found = self.session.numbers("SELECT code AS g, w FROM q__codes")
         else:
             cell = self.rows.cell
-            found = self.session.numpy(f"SELECT {cell} AS g, count(*) AS w FROM {self.rows.source} GROUP BY {cell}")
+            found = self.session.numbers(f"SELECT {cell} AS g, count(*) AS w FROM {self.rows.source} GROUP BY {cell}")
         if plan.gaussian:
             kept, _ = key_selection.kept_by_weight(
                 found["w"] * key_selection.WEIGHT, plan.allocation, self.generator, groups=rows
@@ -221,7 +221,7 @@ class _Run:
             if moment.row_steps is not None:
                 grids[i] = row_grid(moment, noise, rows=rows)
             else:
-                found = self.session.numpy(
+                found = self.session.numbers(
                     f"SELECT {bucket(f'abs({moment.value()})')} AS b, count(*) AS n FROM {source} "
                     f"WHERE {moment.value()} IS NOT NULL GROUP BY b"
                 )
@@ -246,7 +246,7 @@ class _Run:
             bound = plan.known_bound(moment)
             if bound is None:
                 relation = per if single else "q__sizes"
-                found = session.numpy(
+                found = session.numbers(
                     f"SELECT {bucket(norm(plan, i, single=single))} AS b, count(*) AS n FROM {relation} GROUP BY b"
                 )
                 bound = self._choose(found["b"], found["n"], plan.noise_of_moment(i), moment.smallest, moment=i)
@@ -254,7 +254,7 @@ class _Run:
             self.bounds[moment.label] = bound * moment.quantum
         sums = ", ".join(clipped(plan, grids, enforced, single=single))
         relation = per if single or not enforced else f"{per} JOIN q__sizes ON q__sizes.u = q__per.u"
-        return grids, self._spread(session.numpy(f"SELECT {place} AS g, {sums} FROM {relation} GROUP BY {place}"))
+        return grids, self._spread(session.numbers(f"SELECT {place} AS g, {sums} FROM {relation} GROUP BY {place}"))
 
     @property
     def _folds(self) -> bool:
@@ -355,13 +355,12 @@ class _Run:
 
     def _spread(self, found: dict[str, NDArray[Any]]) -> list[NDArray[np.int64]]:
         """Sums by group number; groups that nobody has are 0."""
-        place = found["g"].astype(np.int64)
-        spread = []
-        for i in range(len(self.plan.moments)):
-            full = np.zeros(self.size, dtype=np.int64)
-            full[place] = found[f"s{i}"]
-            spread.append(full)
-        return spread
+        return [self._placed(found["g"], found[f"s{i}"]) for i in range(len(self.plan.moments))]
+
+    def _placed(self, places: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        full = np.zeros(self.size, dtype=np.int64)
+        np.add.at(full, places, numbers)
+        return full
 
     def _noisy(self, i: int, grid: Grid, sums: NDArray[np.int64]) -> NoisySum:
         moment = self.plan.moments[i]
@@ -411,7 +410,7 @@ class _Run:
                 f"CREATE OR REPLACE TEMP TABLE q__rows_of AS SELECT u, {counted} AS n FROM {per} GROUP BY u"
             )
             size = "sqrt(CAST(o.n AS DOUBLE))" if plan.gaussian else "CAST(o.n AS DOUBLE)"
-            found = session.numpy(f"SELECT {bucket(size)} AS b, count(*) AS n FROM q__rows_of o GROUP BY b")
+            found = session.numbers(f"SELECT {bucket(size)} AS b, count(*) AS n FROM q__rows_of o GROUP BY b")
             number = choose_share(
                 found["b"], found["n"], epsilon=plan.allocation.choice, share=_SHARE_OF_UNITS, generator=self.generator
             )
@@ -439,7 +438,7 @@ class _Run:
                 sql = f"SELECT CAST(g * {scale.span} + {scale.within('b')} - {scale.cells[0]} AS INTEGER) FROM {placed}"
                 cells = Cells.tallied(session.tally(sql, self.size * scale.span), units.weight, scale)
             else:
-                found = session.numpy(
+                found = session.numbers(
                     f"SELECT g, {scale.within('b')} AS b, CAST({total} AS BIGINT) AS w FROM {placed} GROUP BY 1, 2"
                 )
                 cells = Cells(self.size, found["g"], found["b"], found["w"], scale)
@@ -473,12 +472,11 @@ class _Run:
         noise = plan.noise_of_distinct(i)
         if plan.block.row_level:
             bound = float(plan.block.rows_per_unit or 1)
-            found = session.numpy(self._distinct_of_rows(f"r.{plan.distincts[i].argument}"))
+            found = session.numbers(self._distinct_of_rows(f"r.{plan.distincts[i].argument}"))
         else:
             bound, kept = self._kept_pairs(f"r.{plan.distincts[i].argument}", noise)
-            found = session.numpy(f"SELECT g, count(DISTINCT x) AS n FROM ({kept}) GROUP BY g")
-        full = np.zeros(self.size, dtype=np.int64)
-        full[found["g"].astype(np.int64)] = found["n"]
+            found = session.numbers(f"SELECT g, count(DISTINCT x) AS n FROM ({kept}) GROUP BY g")
+        full = self._placed(found["g"], found["n"])
         measure = len(plan.moments) + len(plan.ranks) + i
         noisy = self._with_noise(full, Grid(bound, 0), measure, quantum=1.0)  # a count is never in coarser steps
         return noisy if plan.block.row_level else self._cut(noisy, sign=1)
@@ -498,7 +496,7 @@ class _Run:
             f"hash({argument}, {self.rows.lot}, {self.secret}::HUGEINT) AS lot FROM {source} "
             f"WHERE {argument} IS NOT NULL"
         )
-        found = session.numpy(
+        found = session.numbers(
             f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM q__pairs GROUP BY u) GROUP BY b"
         )
         bound = float(min(math.ceil(self._choose(found["b"], found["n"], noise, 1.0)), max(1, int(_WIDEST / noise))))
