@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis.strategies import booleans, dates, datetimes, floats, integers, just, lists, none, one_of, text
 
 from discreet.engines import arrow_column, exact_integers
-from discreet.engines.arrow import array_of, gathered
+from discreet.engines.arrow import array_of, gathered, taken
 from discreet.errors import InvalidArgument
 
 WIDE = 10**38 - 1
@@ -125,3 +125,32 @@ def test_gathered_values_are_those_of_a_list(values: list[object]) -> None:
     column.validate(full=True)
     assert column.to_pylist() == [values[i] for i in places]
     assert gathered(values, places[:0]).to_pylist() == []
+
+
+TAKEN = {
+    "texts": pa.array(["", "Ulm", None, "Köln", "a" * 300, "Ulm"]),
+    "no text at all": pa.array(["", None, "", "", None, ""]),
+    "large texts": pa.array(["", "Ulm", None, "Köln", "x", "y"], pa.large_string()),
+    "integers": pa.array([1, -(2**63), None, 7, 2**63 - 1, 0]),
+    "bytes": pa.array([1, -128, None, 7, 127, 0], pa.int8()),
+    "floats": pa.array([1.5, float("inf"), None, -0.0, 5e-324, 0.0]),
+    "halves": pa.array([1.5, float("inf"), None, -0.0, 0.5, 0.0], pa.float32()),
+    "decimals": pa.array([Decimal(1), Decimal(-(10**37)), None, Decimal(7), Decimal(0), Decimal(5)], pa.decimal128(38)),
+    "dates": pa.array([dt.date(2024, 1, 31), None, dt.date(1, 1, 1), dt.date(9999, 12, 31), None, None]),
+    "moments": pa.array([NOON, None, NOON, NOON, None, NOON]),
+    "times": pa.array([dt.time(1), None, dt.time(23, 59), dt.time(0), None, None]),
+    "truth values": pa.array([True, None, False, True, None, False]),
+    "nothing": pa.nulls(6),
+    "lists": pa.array([[1], None, [2, 3], [], None, [4]]),
+}
+
+
+@pytest.mark.parametrize("column", TAKEN.values(), ids=TAKEN)
+@given(places=lists(integers(0, 4)), start=integers(0, 1))
+def test_cells_are_taken_as_they_are(column: pa.Array, places: list[int], start: int) -> None:
+    for source in (column.slice(start), column.slice(start).drop_null()):
+        within = [place for place in places if place < len(source)]
+        found = taken(source, np.array(within, dtype=np.int64))
+        found.validate(full=True)
+        assert found.type == column.type
+        assert found.to_pylist() == [source.to_pylist()[place] for place in within]

@@ -101,6 +101,30 @@ def test_what_is_no_number_of_64_bits_is_not_taken_for_one(engine: DuckDBEngine,
         session.numbers(sql)
 
 
+def test_rows_are_picked_as_they_come_and_keep_their_order(
+    engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discreet.engines.duckdb._BATCH", 2048)
+    asked: list[int] = []
+
+    def every_third(batch: pa.RecordBatch) -> np.ndarray:
+        asked.append(batch.num_rows)
+        return np.array([value % 3 == 0 for value in batch.column("i").to_pylist()])
+
+    with engine.session() as session:
+        found = session.filtered("SELECT i, 'v' || i AS v FROM range(10000) t(i) ORDER BY i DESC", every_third)
+        assert sum(asked) == 10_000
+        assert len(asked) > 3
+        assert found["i"].to_pylist() == list(range(9999, -1, -3))
+        assert found["v"].to_pylist() == [f"v{i}" for i in range(9999, -1, -3)]
+        nothing = session.filtered("SELECT 1 AS i, DATE '2020-01-01' AS d WHERE false", every_third)
+        assert nothing.num_rows == 0
+        assert nothing.schema.types == [pa.int32(), pa.date32()]
+        with pytest.raises(EngineError) as caught:
+            session.filtered("SELECT CAST('secret' || i AS INTEGER) AS i FROM range(9) t(i)", every_third)
+        assert "secret" not in str(caught.value)
+
+
 def test_public_values_are_listed_once_for_all_sessions(engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["1", "01", None, "7", "1.0"]
     expected = [(1.0, 0), (7.0, 3), (None, 2)]

@@ -131,6 +131,29 @@ def test_counts_and_distinct_values_are_those_of_the_database(
                 assert [numbers[place] for numbers in sums] == pytest.approx(want[key][: len(sums)], abs=1e-3)
 
 
+def test_groups_that_are_shown_come_in_the_order_of_their_keys_with_their_own_sums(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    without_noise(monkeypatch)
+    monkeypatch.setattr("discreet.engines.duckdb._BATCH", 2048)  # so that groups come in several batches
+    picked = lambda numbers, *_, **__: numbers % 3 == 0
+    monkeypatch.setattr("discreet.query.keys.kept_by_count", picked)
+    monkeypatch.setattr("discreet.query.keys.kept_by_weight", lambda w, *_, **__: (picked(w >> 20), np.ones(1)))
+    cities = [f"city {(7919 * i) % 8000}" for i in range(8000)]
+    rows = np.repeat(np.arange(8000), 1 + np.arange(8000) % 5)
+    table = pa.table({"city": np.array(cities)[rows], "x": (rows % 30).astype(float), "u": np.arange(rows.size)})
+    for target in (Target(epsilon=1.0, delta=1e-9), Target(epsilon=0.1, delta=1e-6)):
+        aggregates = (BOUNDED[0], Aggregate("sum", "a1", "sum", "xx", bounds=(-5.0, 30.0)))
+        plan = private_plan(block(*aggregates, keys=(PRIVATE,), row_level=True, rows_per_unit=1), target, Options())
+        with session_of(table.append_column("n", pa.array(rows))) as session:
+            found = measure(session, plan)
+        shown = {city: (1 + i % 5, (1 + i % 5) * (i % 30)) for i, city in enumerate(cities) if i % 5 == 2}
+        assert found.keys["k0"].to_pylist() == sorted(shown)
+        assert found.groups == len(shown)
+        assert found.moments[0].values.tolist() == [shown[city][0] for city in sorted(shown)]
+        assert found.moments[1].values == pytest.approx([shown[city][1] for city in sorted(shown)], abs=1e-3)
+
+
 def test_negative_zero_is_the_group_of_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     without_noise(monkeypatch)
     everything_kept(monkeypatch)

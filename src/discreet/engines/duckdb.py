@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arguments import count
-from discreet.engines.arrow import array_of
+from discreet.engines.arrow import array_of, taken
 from discreet.engines.calendar import calm
 from discreet.engines.failures import guarded
 from discreet.engines.files import csv_rows, distinct_names, files_of, parquet_rows
@@ -24,7 +24,7 @@ from discreet.engines.names import closest, literal, plain_type, quoted
 from discreet.errors import EngineError, InvalidArgument, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -112,6 +112,25 @@ class DuckDBSession:
             values = array_of(batch.column(0))  # Arrow's own to_numpy would load pandas, where it is installed
             counts += np.bincount(values, minlength=size)  # refuses objects, which they are if one is NULL
         return counts
+
+    def filtered(self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]]) -> pa.Table:
+        """The rows of a SELECT that `keep` picks, in their order, as an Arrow table.
+
+        It is asked about rows as they come, with an array of truth values in return, so that the others need not fit
+        into memory.
+        """
+        return guarded(lambda: self._filtered(sql, keep))
+
+    def _filtered(self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]]) -> pa.Table:
+        import pyarrow as pa
+
+        reader = self._cursor.sql(sql).to_arrow_reader(_BATCH)
+        kept = []
+        for batch in reader:
+            places = np.flatnonzero(keep(batch))
+            columns = [taken(column, places) for column in batch.columns]
+            kept.append(pa.RecordBatch.from_arrays(columns, schema=reader.schema))
+        return pa.Table.from_batches(kept, schema=reader.schema)
 
     def insert(self, name: str, rows: pa.Table, select: str = "SELECT * FROM q__incoming") -> None:
         """Make a temporary table of this name from Arrow rows, in place of an earlier one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -33,6 +33,9 @@ class Session(Protocol):
 
     def tally(self, sql: str, size: int) -> np.ndarray[Any, Any]:
         """How often each of the integers from 0 to `size` - 1 occurs in the one column of a SELECT."""
+
+    def filtered(self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]]) -> pa.Table:
+        """The rows of a SELECT that `keep` picks, in their order, as an Arrow table; it is asked as they come."""
 
     def insert(self, name: str, rows: pa.Table, select: str = ...) -> None:
         """Make a temporary table of this name from Arrow rows, in place of an earlier one.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.engines import arrow_column
+from discreet.engines import arrow_column, exact_integers
 from discreet.engines.arrow import gathered
 from discreet.noise import rounded_gaussian, rounded_laplace, secure_generator, staircase
 from discreet.query import keys as key_selection
@@ -23,6 +23,7 @@ from discreet.query.ranking import measure_rank
 from discreet.query.ranks import Cells, RankAnswer, Scale, Units
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from discreet.engines import Session
@@ -67,6 +68,7 @@ class _Run:
         self.session, self.plan, self.generator = session, plan, generator
         self.bounds: dict[str, float] = {}
         self.heavy: dict[int, float] = {}  # by moment, how many times larger than usual the allowance is
+        self.selected: dict[str, pa.ChunkedArray] | None = None  # keys that were selected while they were summed
         self.skew = 1.0  # mean over median of the groups' sizes, where that is known from the selection of keys
 
     @cached_property
@@ -146,6 +148,8 @@ class _Run:
         plan = self.plan
         if not plan.block.keys:
             return {}
+        if self.selected is not None:
+            return self.selected
         if not plan.public:
             table = self.session.table("SELECT * FROM q__kept ORDER BY place")
             return {key.column: table[key.column] for key in plan.block.keys}
@@ -168,13 +172,11 @@ class _Run:
             for i, moment in enumerate(plan.moments):
                 self.bounds[moment.label] = grids[i].bound * moment.quantum
         if not plan.public:
-            at_once = known and not plan.ranks and not plan.distincts
-            counted = self._row_totals(grids, rows) if at_once else {}
-            self._select_groups_of_rows(counted, rows)
-            if at_once:
-                sums = "".join(f", {name}" for name in counted)
-                found = session.numbers(f"SELECT place AS g{sums} FROM q__kept JOIN q__codes USING (code)")
-                return grids, self._spread(found)
+            if known and not plan.ranks and not plan.distincts:
+                return grids, self._selected(self._row_totals(grids, rows), rows)
+            cell = self.rows.cell
+            found = session.numbers(f"SELECT {cell} AS g, count(*) AS w FROM {self.rows.source} GROUP BY {cell}")
+            self._keep(found["g"][self._shown(found["w"], rows)])
         if not known:
             grids = self._row_grids(rows)
         if not plan.moments:
@@ -190,26 +192,24 @@ class _Run:
         moments = self.plan.moments
         return {f"s{i}": f"CAST({row_total(moments[i], grids[i], rows=rows)} AS BIGINT)" for i in grids}
 
-    def _select_groups_of_rows(self, totals: dict[str, str], rows: int) -> None:
-        """The table `kept`; where totals are given, the table `codes` has them for all groups."""
-        plan = self.plan
-        if totals:
-            summed = by_key(plan, ["count(*) AS w", *(f"{total} AS {name}" for name, total in totals.items())])
-            self.session.execute(
-                f"CREATE OR REPLACE TEMP TABLE q__codes AS SELECT *, CAST(row_number() OVER () - 1 AS INTEGER) AS code "
-                f"FROM ({summed})"
-            )
-            found = self.session.numbers("SELECT code AS g, w FROM q__codes")
-        else:
-            cell = self.rows.cell
-            found = self.session.numbers(f"SELECT {cell} AS g, count(*) AS w FROM {self.rows.source} GROUP BY {cell}")
-        if plan.gaussian:
-            kept, _ = key_selection.kept_by_weight(
-                found["w"] * key_selection.WEIGHT, plan.allocation, self.generator, groups=rows
-            )
-        else:
-            kept = key_selection.kept_by_count(found["w"], plan.allocation, self.generator, groups=rows)
-        self._keep(found["g"][kept])
+    def _selected(self, totals: dict[str, str], rows: int) -> list[NDArray[np.int64]]:
+        """The totals of the groups that are shown, by one statement: in order of their keys, not that of the engine."""
+        keys = [key.column for key in self.plan.block.keys]
+        summed = by_key(self.plan, ["count(*) AS w", *(f"{total} AS {name}" for name, total in totals.items())])
+        kept = self.session.filtered(
+            f"SELECT * FROM ({summed}) ORDER BY {', '.join(keys)}",
+            lambda groups: self._shown(exact_integers(groups.column("w")), rows),
+        )
+        self.size = kept.num_rows
+        self.selected = {key: kept.column(key) for key in keys}
+        return [exact_integers(kept.column(name)) for name in totals]
+
+    def _shown(self, counts: NDArray[np.int64], rows: int) -> NDArray[np.bool_]:
+        """Which groups of so many rows are shown; each is decided by itself."""
+        allocation, generator = self.plan.allocation, self.generator
+        if self.plan.gaussian:
+            return key_selection.kept_by_weight(counts * key_selection.WEIGHT, allocation, generator, groups=rows)[0]
+        return key_selection.kept_by_count(counts, allocation, generator, groups=rows)
 
     def _row_grids(self, rows: int) -> dict[int, Grid]:
         """The lattices of sums of which some bound has to be chosen."""
