@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 from hypothesis import given
-from hypothesis.strategies import floats, integers, lists
+from hypothesis.strategies import floats, integers, lists, sampled_from
 
 from discreet.errors import DiscreetError
 from discreet.noise import exponential_choice, permute_and_flip
-from discreet.noise.choice import EXP_ERROR, flipped, settle_choice
+from discreet.noise.choice import EXP_ERROR, cumulative, flipped, settle_choice
 from discreet.noise.scores import Scores
 from discreet.noise.testing import SeededGenerator
 from noise.frequencies import ALPHA, Scripted, p_value, permute_and_flip_law, softmax
@@ -62,6 +62,29 @@ def test_floats_and_integers_choose_the_same_on_the_same_words(scores: list[floa
     for word in [*map(int, SeededGenerator(seed).words(10)), 0, (1 << 64) - 1, 1 << 63]:
         by_floats = exponential_choice(scores, generator=Scripted(word, *follows))
         assert by_floats == settle_choice(word, candidates, Fraction(1), Scripted(*follows))
+
+
+@given(
+    scores=lists(sampled_from([0.0, -3.0, -63.9, -64.1, -80.0, -400.0, -800.0]), min_size=1, max_size=12), seed=SEEDS
+)
+def test_candidates_too_unlikely_to_be_weighed_are_chosen_where_they_would_be(scores: list[float], seed: int) -> None:
+    # words of 0 and 1 in all bits, on which the unlikely ones before and behind all others lie, and between them
+    candidates = Scores(scores)
+    _, ends, _ = cumulative(candidates, Fraction(1))
+    edges = [min(int(end / ends[-1] * 2**53) << 11, (1 << 64) - 1) for end in ends]
+    words = [
+        0,
+        1,
+        (1 << 64) - 1,
+        *map(int, SeededGenerator(seed).words(5)),
+        *edges,
+        *(max(edge - 1, 0) for edge in edges),
+    ]
+    for word in words:
+        for follows in ([0] * 9, [(1 << 64) - 1] * 9, [int(w) for w in SeededGenerator(seed + 1).words(9)]):
+            exact = settle_choice(word, candidates, Fraction(1), Scripted(*follows))
+            assert exponential_choice(scores, generator=Scripted(word, *follows)) == exact
+            assert exponential_choice(scores, 1, generator=Scripted(word, *follows)).tolist() == [exact]
 
 
 @given(scores=lists(floats(-50, 50), min_size=1, max_size=12), seed=SEEDS)

@@ -39,6 +39,7 @@ EXP_ERROR = 2.0**-46
 _EXPONENT_ERROR = 2.0**-49
 _UNSEEN = 2.0**-53  # a word is read as a float in [0, 1) of 53 bits; the rest of U adds less than this
 _SHIFT = np.uint64(11)
+_CLOSE = 64.0  # candidates of a smaller weight than e to the minus this are left to integer arithmetic
 
 
 @overload
@@ -65,42 +66,52 @@ def exponential_choice(
     factor = factor_of(scale)
     shape = shape_of(size)
     source = chosen_generator(generator)
-    ends, slack = cumulative(candidates, factor)
+    near, ends, slack = cumulative(candidates, factor)
     if shape is None:
         word = source.word()
         start = (word >> 11) * _UNSEEN
         total = float(ends[-1])
         first, last = ends.searchsorted(((start - slack) * total, (start + _UNSEEN + slack) * total), side="right")
-        return (
-            int(first) if first == last or first == len(ends) - 1 else settle_choice(word, candidates, factor, source)
-        )
+        certain = first == last or first == len(ends) - 1
+        return int(near[first]) if certain else settle_choice(word, candidates, factor, source)
     words = source.words(math.prod(shape))
     starts = (words >> _SHIFT) * _UNSEEN
     first = ends.searchsorted((starts - slack) * ends[-1], side="right")
     last = ends.searchsorted((starts + _UNSEEN + slack) * ends[-1], side="right")
-    chosen: NDArray[np.int64] = first.astype(np.int64)
+    chosen: NDArray[np.int64] = near[np.minimum(first, len(ends) - 1)]
     for i in np.flatnonzero((first != last) & (first != len(ends) - 1)):
         chosen[i] = settle_choice(int(words[i]), candidates, factor, source)
     return chosen.reshape(shape)
 
 
-def cumulative(candidates: Scores, factor: Fraction) -> tuple[NDArray[np.float64], float]:
-    """Ends of the cumulative weights, and a share of the total within which an end is not to be trusted.
+def cumulative(candidates: Scores, factor: Fraction) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+    """Candidates, the ends of their cumulative weights, and a share of the total within which no end is to be trusted.
 
     With W the total weight >= 1, an end is off by at most W (EXP_ERROR + 2^-49 ln n + n 2^-53): the exponents' errors
     add up to 2^-49 sum_i w_i x_i <= 2^-49 W ln n (the entropy of n outcomes), and n additions round n times. Four times
     that covers the two ends and the total in one comparison, the last 53-bit rounding included.
+
+    Candidates of weight below e^-64 are left out, but for the first and the last one: together they move an end by less
+    than n 2^-92 W. They are chosen where a word is settled exactly, which it is wherever one of them could be meant:
+    each lies at an end of those that are listed.
     """
-    weights = float_weights(candidates, factor)
-    ends = weights.cumsum()
-    n = len(weights)
-    return ends, 4 * (EXP_ERROR + _EXPONENT_ERROR * (1 + math.log(n)) + n * 2.0**-52)
+    exponents = candidates.exponents(factor)
+    n = len(exponents)
+    slack = 4 * (EXP_ERROR + _EXPONENT_ERROR * (1 + math.log(n)) + n * 2.0**-52)
+    close = exponents < _CLOSE
+    close[0] = close[-1] = True
+    near = np.flatnonzero(close)
+    return near, _weights(exponents[near]).cumsum(), slack
 
 
 def float_weights(candidates: Scores, factor: Fraction) -> NDArray[np.float64]:
     """Weights e^{-factor * gap} as floats."""
+    return _weights(candidates.exponents(factor))
+
+
+def _weights(exponents: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(under="ignore"):
-        return np.exp(-candidates.exponents(factor))
+        return np.exp(-exponents)
 
 
 def settle_choice(word: int, candidates: Scores, factor: Fraction, generator: Generator) -> int:

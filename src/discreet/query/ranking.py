@@ -120,23 +120,23 @@ def _chosen(
             cells, statistic, bound, parts, epsilon=epsilon, counted=counted, weighed=weighed, generator=generator
         )
     )
+    scale = Fraction(around * epsilon / (1 + 1e-12)) / sensitivity
     places, lefts, rights = [], [], []
     for g in range(cells.groups):
-        occupied, sums = cells.of_group(g)
-        below = np.concatenate([[0], sums])[np.searchsorted(occupied, every, side="right")]
-        total = int(cells.total[g])
-        upper = statistic.a * below - statistic.b * (total - below) + statistic.shift
-        lower = np.concatenate([[statistic.shift - statistic.b * total], upper[:-1]])
-        score = np.maximum(np.maximum(lower, -upper), 0)
-        chosen = int(exponential_choice(-(score + preference), scale=factor, generator=generator))
+        # S at the lower edge of the first cell, and at the upper edge of every cell
+        s = np.empty(every.size + 1, dtype=np.int64)
+        s[0] = 0
+        s[1:] = cells.of_group(g)
+        s *= statistic.a + statistic.b
+        s += statistic.shift - statistic.b * int(cells.total[g])
+        fits = np.minimum(np.minimum(-s[:-1], s[1:]), 0)
+        chosen = exponential_choice(fits - preference, scale=factor, generator=generator)
         # Of MIN and MAX the edge behind which the extreme is for certain; of whole numbers the cell is the value.
         edge = 0.0 if aggregate.function == "max" else 1.0
         places.append(every[chosen] + (edge if extreme and not cells.scale.whole else 0.5))
         if not extreme:
-            far = np.arange(every.size)
-            held = np.minimum(-lower[np.maximum(chosen - far, 0)], upper[np.minimum(chosen + far, every.size - 1)])
-            scale = Fraction(around * epsilon / (1 + 1e-12)) / sensitivity
-            far_chosen = int(exponential_choice(-np.abs(held - round(aims[g])), scale=scale, generator=generator))
+            held = _held(s, chosen)
+            far_chosen = exponential_choice(-np.abs(held - round(aims[g])), scale=scale, generator=generator)
             # Cells that are no whole numbers are narrow, and one more on either side makes up for their edges.
             far_chosen += not cells.scale.whole
             lefts.append(every[chosen] - far_chosen)
@@ -147,6 +147,16 @@ def _chosen(
     first, last = np.full(place.shape, float(cells.first)), np.full(place.shape, cells.last + 1.0)
     found = RankAnswer.alone(cells.scale, place, first, last)
     return replace(found, left=np.array(lefts, dtype=float), right=np.array(rights, dtype=float))
+
+
+def _held(s: NDArray[np.int64], chosen: int) -> NDArray[np.int64]:
+    """m(h) for h = 0, 1, … around the chosen cell, from S at all edges; beyond the grid S is what it is at its end."""
+    cells = len(s) - 1
+    left, right = np.full(cells, -s[0]), np.full(cells, s[-1])
+    left[: chosen + 1] = -s[chosen::-1]
+    right[: cells - chosen] = s[chosen + 1 :]
+    held: NDArray[np.int64] = np.minimum(left, right)
+    return held
 
 
 def _aims(

@@ -216,10 +216,12 @@ class Cells:
         )
         return found
 
-    def of_group(self, g: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The occupied cells of one group and the weight up to and including each."""
+    def of_group(self, g: int) -> NDArray[np.int64]:
+        """For every cell the weight of one group up to and including it."""
         low, high = np.searchsorted(self._key, [self._offset[g], self._offset[g] + self._span])
-        return self._key[low:high] - self._offset[g] + self.first, self._sums[low + 1 : high + 1] - self._start[g]
+        weights = np.zeros(self._span - 1, dtype=np.int64)
+        np.add.at(weights, self._key[low:high] - self._offset[g], np.diff(self._sums[low : high + 1]))
+        return weights.cumsum()
 
 
 @dataclass(frozen=True)
