@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from cli.calling import good
 from discreet import Cost
-from discreet.cli.curated import QUESTIONS
+from discreet.cli.curated import QUESTIONS, exact
 from discreet.cli.demo import STOPS, drawn
 from discreet.divergence.tradeoff import TradeOff
+from discreet.query.example import flights
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +99,17 @@ def test_five_questions_are_answered_with_errors_truth_and_what_is_left(tour: st
         )
         == 3
     )
+
+
+def test_the_truth_of_a_mean_leaves_out_flights_without_a_delay(tmp_path: Path) -> None:
+    flights(tmp_path)
+    table = pq.read_table(tmp_path / "flights.parquet").to_pydict()
+    delays = [
+        min(max(delay, -30), 180)
+        for delay, plane in zip(table["dep_delay"], table["tailnum"], strict=True)
+        if delay is not None and plane is not None
+    ]
+    assert exact(QUESTIONS[1], tmp_path)[()][0] == pytest.approx(sum(delays) / len(delays))
 
 
 def test_questions_are_refused_with_advice_and_cost_nothing(tour: str) -> None:

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.query.measuring import measure
 from discreet.query.options import Options
 from discreet.query.plan import Aggregate
 from discreet.query.private import private_plan
 from discreet.query.target import Target
-from query.tables import PRIVATE, PUBLIC, block, session_of, steps, visits, without_noise
+from query.tables import CITIES, PRIVATE, PUBLIC, block, session_of, steps, visits, without_noise
 
 TARGETS = {"gaussian": Target(epsilon=0.1, delta=1e-6), "laplace": Target(epsilon=1.0, delta=0.0)}
 AGGREGATES = (
@@ -76,6 +77,30 @@ def test_a_unit_changes_every_vector_of_sums_by_no_more_than_the_noise_is_made_f
                 assert change <= limit
                 reached = max(reached, change / limit)
     assert reached > 0.99  # some unit changes as much as it may: the claim is not empty
+
+
+def test_a_unit_is_in_no_more_groups_than_there_are_where_they_are_public_and_few() -> None:
+    target, units = Target(epsilon=1.0, delta=1e-8), AGGREGATES[5]
+    for options, most in ((Options(), 4), (Options(max_groups=2), 2), (Options(max_groups=100), 4)):
+        plan = private_plan(block(units, keys=(PUBLIC,)), target, options)
+        assert (plan.groups, plan.gaussian) == (most, False)
+        assert plan.known_bound(plan.moments[0]) == most
+        assert plan.allocation.choices == 0
+    many = replace(PUBLIC, values=tuple("abcdefghijklmnop"))
+    for key in (PRIVATE, many):
+        plan = private_plan(block(units, keys=(key,)), target, Options())
+        assert (plan.groups, plan.gaussian, plan.allocation.choices) == (None, True, 1)
+
+
+def test_no_larger_bound_is_used_for_units_than_a_one_in_every_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_noise(monkeypatch, bound=40)  # 2^10
+    many = replace(PUBLIC, values=(*CITIES, *"abcdefghijkl"))
+    plan = private_plan(block(AGGREGATES[5], keys=(many,)), SLACK, Options())
+    with session_of(visits(6, 200, 3)) as session:
+        sums, limits = steps(session, plan)
+        found = measure(session, plan)
+    assert found.bounds == {"number of units": pytest.approx(4.0)}  # the root of 16
+    assert sums[0].max() * 4 / limits[0] == pytest.approx(6, rel=1e-6)  # and nobody is cut
 
 
 PLAIN = (AGGREGATES[0], AGGREGATES[2], AGGREGATES[5], AGGREGATES[6])

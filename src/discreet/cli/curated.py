@@ -39,7 +39,7 @@ QUESTIONS = (
     ),
     Question(
         "SELECT AVG(dep_delay) AS minutes_late FROM flights",
-        "SELECT AVG(least(greatest(dep_delay, -30), 180)) FROM flights",
+        "SELECT AVG(least(greatest(dep_delay, -30), 180)) FILTER (WHERE dep_delay IS NOT NULL) FROM flights",
     ),
     Question(
         "SELECT dest, COUNT(*) AS flights FROM flights GROUP BY dest ORDER BY flights DESC LIMIT 4",

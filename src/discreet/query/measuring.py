@@ -250,6 +250,7 @@ class _Run:
                     f"SELECT {bucket(norm(plan, i, single=single))} AS b, count(*) AS n FROM {relation} GROUP BY b"
                 )
                 bound = self._choose(found["b"], found["n"], plan.noise_of_moment(i), moment.smallest, moment=i)
+                bound = min(bound, plan.most(moment))
             grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=not enforced)
             self.bounds[moment.label] = bound * moment.quantum
         sums = ", ".join(clipped(plan, grids, enforced, single=single))
