@@ -406,6 +406,24 @@ def test_values_in_paths_are_texts_whatever_other_paths_hold(engine: DuckDBEngin
     assert sorted(rows(engine, cast), key=str) == [(1, 17), (1, 2), (1, None)]
 
 
+def test_times_with_a_zone_are_in_utc_wherever_the_machine_is() -> None:
+    program = """
+import pyarrow as pa
+from discreet.engines import DuckDBEngine, Sandbox
+times = pa.table({"t": pa.array([0], pa.timestamp("us", "UTC"))})
+asked = "SELECT strftime(CAST(t AS TIMESTAMP), '%H') AS h, current_setting('TimeZone') AS z FROM "
+with DuckDBEngine() as engine, Sandbox() as sandbox:
+    found = engine.table(asked + engine.register("times", times))
+    print(found.to_pylist(), sandbox.run(asked + "t", {"t": times}).to_pylist())
+"""
+    for zone in ("Asia/Tokyo", "America/New_York"):
+        run = subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, "TZ": zone}, capture_output=True, text=True, check=True
+        )
+        expected = [{"h": "00", "z": "UTC"}]
+        assert run.stdout.strip() == f"{expected} {expected}"
+
+
 def test_nested_fields_may_share_the_names_of_columns(engine: DuckDBEngine, tmp_path: Path) -> None:
     table = pa.table({"a": [1], "s": [{"a": 1, "b": {"a": 2, "c": [3]}}], "b": [2], "l": [[{"a": 1}]], "c": [1]})
     relation = engine.register("t", parquet(tmp_path / "a.parquet", table))

@@ -191,7 +191,7 @@ class DuckDBEngine:
         except duckdb.Error:
             self._finalizer()
             raise InvalidArgument("memory_limit", memory_limit, "write a size such as '4GB' or '512MB'") from None
-        self._root.execute("SET TimeZone = 'UTC'")
+        self._root.execute("SET GLOBAL TimeZone = 'UTC'")
         self._lock = threading.RLock()
         self._sealed = False
         self._names: set[str] = set()

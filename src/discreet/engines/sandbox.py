@@ -44,7 +44,7 @@ class Sandbox:
                 "temp_directory": "",
             },
         )
-        self._root.execute("SET TimeZone = 'UTC'")
+        self._root.execute("SET GLOBAL TimeZone = 'UTC'")
         self._root.execute("SET lock_configuration = true")
 
     def run(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
