@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import pkgutil
@@ -10,7 +11,7 @@ import sys
 
 import pytest
 
-from discreet.deferred import deferred, load_all
+from discreet.deferred import deferred, load_all, loading
 
 ROOMS = ["accounting", "accounting.leaves", "divergence", "ledger", "mechanisms"]
 
@@ -75,3 +76,32 @@ def test_a_home_that_lacks_the_name_is_told() -> None:
     get, _ = deferred("discreet", {"errors": ("Coast",)})
     with pytest.raises(AttributeError, match="Coast"):
         get("Coast")
+
+
+def test_garbage_is_collected_after_loading_as_it_was_before() -> None:
+    assert gc.isenabled()
+    with loading():
+        assert not gc.isenabled()
+        with loading():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(ImportError), loading():
+        raise ImportError
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with loading():
+            pass
+        assert not gc.isenabled(), "whoever switched it off did so on purpose"
+    finally:
+        gc.enable()
+
+
+def test_nothing_is_collected_while_the_names_of_the_package_are_loaded() -> None:
+    code = (
+        "import gc, discreet; seen = []; gc.callbacks.append(lambda phase, facts: seen.append(phase))\n"
+        "discreet.Curator; print(seen.count('start') <= 1, gc.isenabled())"  # one, once it is over
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True True\n"

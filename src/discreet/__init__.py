@@ -99,7 +99,10 @@ def __getattr__(name: str) -> object:
 
         value: object = version("discreet")
     elif name in __all__:
-        value = getattr(import_module(_HOMES.get(name, "discreet.errors")), name)
+        from discreet.deferred import loading
+
+        with loading():
+            value = getattr(import_module(_HOMES.get(name, "discreet.errors")), name)
     elif name in _ROOMS:
         value = import_module(f"discreet.{name}")
     else:

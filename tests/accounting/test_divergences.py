@@ -109,6 +109,17 @@ def test_bounded_range_is_concentrated_with_an_eighth_of_epsilon_squared(epsilon
         assert epsilon > 0.3 or max(slopes) >= mp.mpf(rho) * mp.mpf("0.99")
 
 
+@pytest.mark.parametrize("epsilon", [1e-100, 1e-9, 1e-3, 0.3, 1.0, 5.0, 40.0, 600.0])
+@pytest.mark.parametrize("order", [1 + 1e-9, 1.05, 1.5, 2.0, 7.25, 64.0, 1000.0])
+def test_the_curve_of_pure_privacy_is_that_of_randomized_response_rounded_upward(epsilon: float, order: float) -> None:
+    with mp.workdps(400):
+        size, a = mp.mpf(epsilon), mp.mpf(order)
+        exact = mp.log((mp.exp(a * size) + mp.exp((1 - a) * size)) / (1 + mp.exp(size))) / (a - 1)
+        found = mp.mpf(Cost.pure(epsilon).rdp(order))
+        assert exact <= found
+        assert found <= exact * (1 + mp.mpf("1e-11")) or (2 * order - 1) * epsilon / 2 > 600
+
+
 @pytest.mark.parametrize("epsilon", [1e-13, 1e-9, 1e-4, 0.1, 1.0, 3.0, 8.0, 30.0])
 def test_the_mu_of_bounded_range_is_above_that_of_every_window_and_to_four_digits_the_largest(epsilon: float) -> None:
     # two outcomes with losses t and t - epsilon: the corner (a, 1 - e^t a), and mu-GDP through it has z(a) - z(e^t a)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -40,3 +41,41 @@ def test_very_many_weak_laplace_releases_are_read_to_ten_digits_and_are_almost_g
     low, high = cost.bounds(delta=1e-6)
     assert high - low <= 1e-10 * high
     assert low == pytest.approx(Cost.gaussian_dp(1.0).epsilon(1e-6), rel=1e-3)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    log_level=st.floats(-12, 2),
+    power=st.one_of(
+        st.integers(-64, 64).map(float),
+        st.floats(-9, 3).map(lambda digits: 1 + 10**digits),
+        st.floats(-9, 3).map(lambda digits: -(10**digits)),
+    ),
+    with_atoms=st.booleans(),
+)
+def test_single_powers_are_bracketed_by_their_closed_form_and_agree_with_quadrature(
+    log_level: float, power: float, with_atoms: bool
+) -> None:
+    pair = WindowPair(10**log_level, with_atoms)
+    with mp.workdps(80):
+        a, bent = mp.mpf(pair.epsilon), mp.mpf(power) - mp.mpf("0.5")
+        inner = mp.sinh(bent * a) / bent
+        # Laplace noise: [Mironov 2017, Prop. 6], times e^{-a/2}; bounded range: the same without its atoms
+        mean = mp.exp(-a / 2) * (mp.cosh(bent * a) + inner / 2) if with_atoms else inner / (2 * mp.sinh(a / 2))
+        exact = mp.log(mean) if power not in (0, 1) else mp.mpf(0)
+        value, error = pair.log_power_mean(np.array([complex(power)]))
+        low, high = mp.mpf(float(value[0].real - error[0])), mp.mpf(float(value[0].real + error[0]))
+        assert exact <= high
+        if pair.epsilon * (abs(power) + 1) > 600:  # by quadrature, which may give up and bound it
+            return
+        assert low <= exact
+        assert float(error[0]) <= 1e-11 * float(exact)
+    many, doubts = pair.log_power_mean(np.full(9, complex(power)))  # too many for the closed form
+    assert abs(many[0] - value[0]) <= doubts[0] + error[0]
+
+
+def test_a_power_of_zero_or_one_is_a_total_mass() -> None:
+    for with_atoms in (False, True):
+        value, error = WindowPair(0.7, with_atoms).log_power_mean(np.array([0j, 1 + 0j]))
+        assert value.tolist() == [0, 0]
+        assert error.tolist() == [0, 0]

@@ -16,6 +16,7 @@ both ends, that the bracket of delta lies on the right side of the target.
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from functools import lru_cache
@@ -99,16 +100,35 @@ def largest_mu(epsilon: float, delta: float) -> float:
     >>> round(1 / largest_mu(1.0, 1e-6), 6)
     4.224679
     """
-    low, high = 0.0, 1.0
-    while delta_bounds(high, epsilon)[1] <= delta:
-        low, high = high, 2 * high
-    while high - low > 1e-13 * high:
-        middle = 0.5 * (low + high)
-        if delta_bounds(middle, epsilon)[1] <= delta:
-            low = middle
+    low, below = 0.0, -math.inf
+    high, above = 1.0, _excess(1.0, epsilon, delta)
+    while above <= 0:
+        low, below = high, above
+        high, above = 2 * high, _excess(2 * high, epsilon, delta)
+    # Whatever point is tried, `low` keeps the guarantee and `high` does not. It is where the line through both ends is
+    # 0, an end that stays twice counting half [Dowell and Jarratt 1971], or the middle where that does not get on.
+    stays = ""
+    for turn in itertools.count():
+        if high - low <= 1e-13 * high:
+            return low
+        share = 0.5 if below == -math.inf or turn % 5 == 4 else below / (below - above)
+        least = 0.4e-13 * high
+        middle = min(max(low + share * (high - low), low + least), high - least)
+        value = _excess(middle, epsilon, delta)
+        if value <= 0:
+            low, below = middle, value
+            above, stays = (above / 2 if stays == "high" else above), "high"
         else:
-            high = middle
-    return low
+            high, above = middle, value
+            below, stays = (below / 2 if stays == "low" else below), "low"
+    raise AssertionError  # pragma: no cover - the count has no end
+
+
+def _excess(mu: float, epsilon: float, delta: float) -> float:
+    """ln of the certified delta over the one allowed; at most 0 exactly where it is allowed."""
+    found = delta_bounds(mu, epsilon)[1]
+    size = abs(math.log(found) - math.log(delta))
+    return -size if found <= delta else max(size, 1e-300)
 
 
 def mu_of_pure(epsilon: float) -> float:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["WindowPair"]
 
 _ELLIPSES = tuple(np.geomspace(1.3, 200.0, 9).tolist())
+_FEW = 8  # powers up to which the closed form, one by one, is quicker than quadrature for all
+_LARGEST = 600.0  # e^600 does not overflow
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,10 @@ class WindowPair(Pair):
         return best + 1e-9
 
     def log_power_mean(self, powers: Complexes) -> tuple[Complexes, Reals]:
-        """By quadrature, or far up, where that would need too many nodes, in closed form (there nothing cancels)."""
+        """By quadrature, or in closed form: for a few real powers, and far up, where too many nodes are needed."""
+        if len(powers) <= _FEW and self._has_closed_form(powers):
+            pairs = [self._real_power(power) for power in powers.real.tolist()]
+            return np.array([value for value, _ in pairs], dtype=complex), np.array([error for _, error in pairs])
         reach = float(np.abs(powers.imag).max())
         if not self._is_far((float(powers.real.min()), float(powers.real.max())), reach):
             return super().log_power_mean(powers)
@@ -136,6 +141,37 @@ class WindowPair(Pair):
             value[~far], error[~far] = super().log_power_mean(powers[~far])
         value[far], error[far] = self._far_up(powers[far])
         return value, error
+
+    def _has_closed_form(self, powers: Complexes) -> bool:
+        real = powers.real
+        near = self.epsilon * (float(np.abs(real).max()) + 1) <= _LARGEST
+        return self.rate == 1.0 and near and not powers.imag.any() and bool(((real <= 0) | (real >= 1)).all())
+
+    def _real_power(self, power: float) -> tuple[float, float]:
+        r"""ln E_Q[w^b] for one real b <= 0 or >= 1 and a bound of its error; no digit of a small E - 1 is lost.
+
+        With y = epsilon/2, x = |2b - 1| y >= y and S(t) = sinh(t)/t,
+
+            E = e^{-y} (cosh x + y S(x)),  E - 1 = e^{-y} (cosh x - cosh y + y (S(x) - S(y)))    with atoms,
+            E = S(x) / S(y),               E - 1 = (S(x) - S(y)) / S(y)                          without.
+
+        With p = (x + y)/2 and q = (x - y)/2, cosh x - cosh y = 2 sinh p sinh q; for S(x) - S(y) see `_rise`.
+
+        If epsilon is off by a share s, sinh p sinh q is off by at most (2 + x) s, as t coth t <= 1 + t. So is
+        S(x) - S(y), a sum of (x^{2n} - y^{2n}) / (2n + 1)!: its terms fall more quickly than those of sinh(x)/x times
+        x^2, of which that is true. Then E - 1 is off by (3 + x + y) s at most, and ln E by no more.
+        """
+        y = 0.5 * self.epsilon
+        q = y * (power - 1 if power >= 1 else -power)
+        if q == 0.0:
+            return 0.0, 0.0
+        p, x = y + q, y + 2 * q
+        rise, doubt = _rise(p, q, x, y)
+        if self.with_atoms:
+            excess = math.exp(-y) * (2 * math.sinh(p) * math.sinh(q) + y * rise)
+        else:
+            excess = rise * y / math.sinh(y)
+        return math.log1p(excess), (32 * ROUNDING * (4 + x + y) + doubt) * min(excess, 1.01)
 
     def log_power_line(self, power: float, spacing: float, count: int, times: int) -> tuple[Complexes, Reals, float]:
         if not self._is_far((power, power), spacing * (count - 1)):
@@ -275,3 +311,21 @@ class WindowPair(Pair):
         p_below = np.where(below, 0.0, np.where(above, 1.0, p_low))
         q = self.rate
         return Tails((1 - q) * q_above + q * p_above, (1 - q) * q_below + q * p_below, q_above, q_below)
+
+
+def _rise(p: float, q: float, x: float, y: float) -> tuple[float, float]:
+    r"""sinh(x)/x - sinh(y)/y for x = p + q and y = p - q > 0, and its relative error beyond that of a hyperbolic sine.
+
+    = 2pq cosh p cosh q (tanh q / q - tanh p / p) / (xy)
+    = 4pq sum_n (x^{2n} + x^{2n-2} y^2 + ... + y^{2n}) / (2n + 3)!
+    """
+    if x > 2.0:
+        steep, flat = math.tanh(q) / q, math.tanh(p) / p
+        value = 2 * p * q * math.cosh(p) * math.cosh(q) * (steep - flat) / (x * y)
+        return value, 16 * ROUNDING * (1 + (steep + flat) / (steep - flat))
+    total, power, factor = 1.0 / 6.0, 1.0, 1.0
+    for n in range(1, 16):  # what is left out is below 2^-60 of the first
+        power *= y * y
+        factor = factor * x * x + power
+        total += factor / math.factorial(2 * n + 3)
+    return 4 * p * q * total, 16 * ROUNDING
