@@ -12,6 +12,7 @@ import pytest
 
 from discreet.engines import DuckDBEngine, DuckDBSession
 from discreet.query import measuring, ranking, ranks
+from discreet.query import run as running
 from discreet.query.plan import Aggregate, Block, Key
 from discreet.query.private import Private
 
@@ -65,28 +66,28 @@ def without_noise(monkeypatch: pytest.MonkeyPatch, bound: int | None = None) -> 
         return np.zeros(size, dtype=np.int64)
 
     for name in ("rounded_gaussian", "rounded_laplace"):
-        monkeypatch.setattr(measuring, name, none)
-    monkeypatch.setattr(measuring, "staircase", lambda epsilon, sensitivity, split, size, **_: none(epsilon, size))
+        monkeypatch.setattr(running, name, none)
+    monkeypatch.setattr(running, "staircase", lambda epsilon, sensitivity, split, size, **_: none(epsilon, size))
     monkeypatch.setattr(ranks, "rounded_gaussian", none)
     monkeypatch.setattr(ranking, "rounded_laplace", none)
     for name in ("choose_bound", "choose_share"):
-        monkeypatch.setattr(measuring, name, lambda buckets, *_, **__: int(max(buckets)) if bound is None else bound)
+        monkeypatch.setattr(running, name, lambda buckets, *_, **__: int(max(buckets)) if bound is None else bound)
 
 
 def steps(session: DuckDBSession, plan: Private) -> tuple[list[np.ndarray], list[float]]:
     """The exact sums of a block in steps, and the largest norm by which one unit may change each."""
     seen: list[np.ndarray] = []
     limits: list[float] = []
-    original = measuring._Run._with_noise
+    original = running.Run.with_noise
 
     def spied(self: Any, sums: Any, grid: Any, measure: int, *, quantum: float) -> Any:
         seen.append(np.asarray(sums, dtype=np.float64))
         limits.append(grid.sensitivity)
         return original(self, sums, grid, measure, quantum=quantum)
 
-    measuring._Run._with_noise = spied  # type: ignore[method-assign]
+    running.Run.with_noise = spied  # type: ignore[method-assign]
     try:
         measuring.measure(session, plan)
     finally:
-        measuring._Run._with_noise = original  # type: ignore[method-assign]
+        running.Run.with_noise = original  # type: ignore[method-assign]
     return seen, limits

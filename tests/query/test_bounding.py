@@ -56,7 +56,7 @@ def test_a_unit_changes_every_vector_of_sums_by_no_more_than_the_noise_is_made_f
 ) -> None:
     keys, target, gaussian = CASES[case]
     without_noise(monkeypatch, bound=9)  # 2^(9/4) = 4.76: many units exceed it
-    monkeypatch.setattr("discreet.query.measuring._Run.secret", 12345)
+    monkeypatch.setattr("discreet.query.run.Run.secret", 12345)
     everything = lambda numbers, *_, **__: np.ones(numbers.size, dtype=bool)
     monkeypatch.setattr("discreet.query.keys.kept_by_weight", lambda *a, **b: (everything(*a), np.ones(1)))
     monkeypatch.setattr("discreet.query.keys.kept_by_count", everything)
@@ -116,8 +116,8 @@ def test_a_unit_changes_one_number_alone_where_staircase_noise_is_used(
     without_noise(monkeypatch, bound=9)
     drawn: list[int] = []
     none = lambda epsilon, sensitivity, split, size, **_: (drawn.append(sensitivity), np.zeros(size, dtype=np.int64))[1]
-    monkeypatch.setattr("discreet.query.measuring.staircase", none)
-    monkeypatch.setattr("discreet.query.measuring._Run.secret", 12345)
+    monkeypatch.setattr("discreet.query.run.staircase", none)
+    monkeypatch.setattr("discreet.query.run.Run.secret", 12345)
     everything = lambda numbers, *_, **__: np.ones(numbers.size, dtype=bool)
     monkeypatch.setattr("discreet.query.keys.kept_by_count", everything)
     plan = private_plan(block(*aggregates, keys=keys), Target(epsilon=20.0, delta=1e-12), OPTIONS[options])
@@ -163,7 +163,7 @@ def test_a_price_near_nothing_makes_the_steps_of_no_count_too_coarse_for_its_num
 ) -> None:
     """Sums were once taken in single numbers, and their noise in steps of many."""
     without_noise(monkeypatch, bound=40)  # 2^10 values of a unit
-    monkeypatch.setattr("discreet.query.measuring._Run.secret", 12345)
+    monkeypatch.setattr("discreet.query.run.Run.secret", 12345)
     many = pa.table({"u": pa.array(np.zeros(500, dtype=int)), "n": pa.array(np.arange(500))})
     nobody = many.slice(0, 0)
     target = Target(epsilon=epsilon) if path == "laplace" else Target(rho=epsilon**2 / 2)
@@ -183,7 +183,7 @@ def test_a_price_near_nothing_makes_the_steps_of_no_count_too_coarse_for_its_num
 def test_order_of_rows_threads_and_pieces_change_nothing_before_the_noise(seed: int, threads: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         without_noise(patch, bound=9)
-        patch.setattr("discreet.query.measuring._Run.secret", 99)
+        patch.setattr("discreet.query.run.Run.secret", 99)
         plan = private_plan(block(*AGGREGATES, keys=(PUBLIC,)), Target(mu=0.5), Options(max_groups=2))
         table = visits(40, 3000, 1)
         shuffled = table.take(np.random.default_rng(seed).permutation(table.num_rows))
@@ -252,17 +252,17 @@ def test_the_sum_of_one_statement_is_that_of_several(
     from discreet.query import measuring
 
     without_noise(monkeypatch, bound=14)
-    monkeypatch.setattr("discreet.query.measuring._Run.secret", 7)
+    monkeypatch.setattr("discreet.query.run.Run.secret", 7)
     plan = private_plan(block(aggregate, keys=keys), TARGETS[path], Options())
     table = visits(20, 400, 8)
     with session_of(table) as session:
         folded = measuring.measure(session, plan).moments[0]
-        monkeypatch.setattr(measuring._Run, "_folds", False)
+        monkeypatch.setattr("discreet.query.sums._folds", lambda _: False)
         usual = measuring.measure(session, plan).moments[0]
     assert np.any(folded.values != 0)
     assert folded.values == pytest.approx(usual.values, abs=1e-5)
     for unit in range(20):
-        monkeypatch.setattr(measuring._Run, "_folds", True)
+        monkeypatch.setattr("discreet.query.sums._folds", lambda _: True)
         rest = table.filter(pc.fill_null(pc.not_equal(table["u"], unit), True))
         with session_of(table) as session:
             whole, limits = steps(session, plan)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from discreet.query import choices, measuring
+from discreet.query import choices
+from discreet.query import run as running
 from discreet.query.choices import STEPS, bound_of, choose_bound
 from discreet.query.laws import GAUSSIAN, LAPLACE, NoisySum
 from discreet.query.losses import allowance, heaviness, summed, usual
@@ -96,7 +97,7 @@ def test_a_look_costs_what_the_plan_says(keys: tuple, monkeypatch: pytest.Monkey
     asked = Aggregate("count", "a0", "COUNT(*)"), Aggregate("avg", "a1", "AVG(x)", "x0", bounds=(0.0, 50.0))
     plan = private_plan(block(*asked, keys=keys), Target(epsilon=1.0, delta=1e-6), Options())
     seen: list[tuple[str, float]] = []
-    choose, share, draw = measuring.choose_bound, measuring.choose_share, measuring.rounded_laplace
+    choose, share, draw = running.choose_bound, running.choose_share, running.rounded_laplace
 
     def bound(*arguments: object, epsilon: float, bounded: bool, **others: object) -> int:
         assert bounded == plan.gaussian
@@ -113,7 +114,7 @@ def test_a_look_costs_what_the_plan_says(keys: tuple, monkeypatch: pytest.Monkey
         return draw(scale, size, **others)  # type: ignore[arg-type]
 
     for name, spy in (("choose_bound", bound), ("choose_share", tenth), ("rounded_laplace", counted)):
-        monkeypatch.setattr(measuring, name, spy)
+        monkeypatch.setattr(running, name, spy)
     with session_of(visits(500, 4000)) as session:
         measure(session, plan)
     # the number of rows is counted, and its tail matters; an average is weighed and not cut

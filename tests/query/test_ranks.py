@@ -81,9 +81,9 @@ def test_rows_counted_here_make_the_cells_that_the_engine_would(
         seen.append(cells)
         return measure_rank(cells, *given, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("discreet.query.measuring.measure_rank", keep)
+    monkeypatch.setattr("discreet.query.quantiles.measure_rank", keep)
     for most in (1 << 30, 0):
-        monkeypatch.setattr("discreet.query.measuring._TALLIED", most)
+        monkeypatch.setattr("discreet.query.quantiles._TALLIED", most)
         with session_of(table) as session:
             measure(session, plan)
     here, there = seen
@@ -345,7 +345,7 @@ def test_one_unit_moves_the_weights_below_any_place_by_no_more_than_its_bound(se
         without_noise(patch, bound=6)
         taken: list[Cells] = []
         patch.setattr(
-            "discreet.query.measuring.measure_rank",
+            "discreet.query.quantiles.measure_rank",
             lambda cells, *_, **facts: taken.append((cells, facts["bound"], facts["units"])),  # type: ignore[func-returns-value]
         )
         aggregate = Aggregate("quantile", "a0", "q", "nx", probability=0.5, bounds=(0.0, 40.0), kind="integer")

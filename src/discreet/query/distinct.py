@@ -1,0 +1,62 @@
+"""COUNT(DISTINCT x) of a block."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from discreet.query.bounding import Grid
+from discreet.query.by_row import by_public_group
+from discreet.query.choices import bucket
+
+if TYPE_CHECKING:
+    from discreet.query.laws import NoisySum
+    from discreet.query.run import Run
+
+__all__ = ["measure_distinct"]
+
+_WIDEST = 2.0**39
+"""Noise is drawn up to 10^12: where so little is paid, a unit keeps fewer distinct values."""
+
+
+def measure_distinct(run: Run, i: int) -> NoisySum:
+    """COUNT(DISTINCT x): every unit keeps at most m of its (group, value) pairs, chosen at random."""
+    plan, session = run.plan, run.session
+    noise = plan.noise_of_distinct(i)
+    if plan.block.row_level:
+        bound = float(plan.block.rows_per_unit or 1)
+        found = session.numbers(_distinct_of_rows(run, f"r.{plan.distincts[i].argument}"))
+    else:
+        bound, kept = _kept_pairs(run, f"r.{plan.distincts[i].argument}", noise)
+        found = session.numbers(f"SELECT g, count(DISTINCT x) AS n FROM ({kept}) GROUP BY g")
+    full = run.placed(found["g"], found["n"])
+    measure = len(plan.moments) + len(plan.ranks) + i
+    noisy = run.with_noise(full, Grid(bound, 0), measure, quantum=1.0)  # a count is never in coarser steps
+    return noisy if plan.block.row_level else run.cut(noisy, sign=1)
+
+
+def _distinct_of_rows(run: Run, argument: str) -> str:
+    if run.plan.public:
+        return by_public_group(run.session, run.plan, {"n": f"count(DISTINCT {argument})"})
+    source, place = run.rows_by_place()
+    return f"SELECT {place} AS g, count(DISTINCT {argument}) AS n FROM {source} GROUP BY {place}"
+
+
+def _kept_pairs(run: Run, argument: str, noise: float) -> tuple[float, str]:
+    """How many pairs of a group and a value a unit keeps, chosen privately, and SQL of those that are kept."""
+    session = run.session
+    source, place = run.rows_by_place()
+    session.execute(
+        f"CREATE OR REPLACE TEMP TABLE q__pairs AS SELECT DISTINCT r.u AS u, {place} AS g, {argument} AS x, "
+        f"hash({argument}, {run.rows.lot}, {run.secret}::HUGEINT) AS lot FROM {source} "
+        f"WHERE {argument} IS NOT NULL"
+    )
+    found = session.numbers(
+        f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM q__pairs GROUP BY u) GROUP BY b"
+    )
+    bound = float(min(math.ceil(run.choose(found["b"], found["n"], noise, 1.0)), max(1, int(_WIDEST / noise))))
+    run.bounds["distinct values of a unit"] = bound
+    return (
+        bound,
+        f"SELECT g, x FROM q__pairs QUALIFY row_number() OVER (PARTITION BY u ORDER BY lot) <= {int(bound)}",
+    )

@@ -1,0 +1,237 @@
+"""`Run`: one block while it is answered: its groups, its private choices, and exact noise for its sums."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.engines import arrow_column
+from discreet.engines.arrow import gathered
+from discreet.noise import rounded_gaussian, rounded_laplace, secure_generator, staircase
+from discreet.query import keys as key_selection
+from discreet.query.bounding import make_codes
+from discreet.query.choices import bound_of, choose_bound, choose_share, units_above
+from discreet.query.laws import NoisySum
+from discreet.query.losses import allowance, heaviness
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from discreet.engines import Session
+    from discreet.noise import Generator
+    from discreet.query.bounding import Coded, Grid
+    from discreet.query.private import Private
+
+__all__ = ["Run"]
+
+_SHARE_OF_UNITS = 0.9
+"""Quantiles weigh down the units that have more rows than this share of all; tails of sizes are beyond it."""
+
+
+class Run:
+    """What the steps of an answer share; each takes from the engine what it needs and leaves its choices here."""
+
+    def __init__(self, session: Session, plan: Private, generator: Generator | None) -> None:
+        self.session, self.plan, self.generator = session, plan, generator
+        self.bounds: dict[str, float] = {}
+        self.heavy: dict[int, float] = {}  # by moment, how many times larger than usual the allowance is
+        self.selected: dict[str, pa.ChunkedArray] | None = None  # keys that were selected while they were summed
+        self.skew = 1.0  # mean over median of the groups' sizes, where that is known from the selection of keys
+
+    @cached_property
+    def secret(self) -> int:
+        """The number that nobody can know, for what is left out at random."""
+        return (self.generator or secure_generator()).integer(120)
+
+    @cached_property
+    def rows(self) -> Coded:
+        """The rows with numbered groups."""
+        return make_codes(self.session, self.plan, self.secret)
+
+    # ---------------------------------------------------------------- groups
+
+    @cached_property
+    def size(self) -> int:
+        """The number of groups that are answered; of those that are not public, known once they are selected."""
+        assert self.plan.public
+        return self.plan.cells
+
+    def grouped(self, relation: str, code: str) -> tuple[str, str]:
+        """A relation cut down to the groups that are answered, and SQL of the number of a group in the answer."""
+        if self.plan.public:
+            return relation, code
+        return f"{relation} JOIN q__kept ON q__kept.code = {code}", "q__kept.place"
+
+    def rows_by_place(self) -> tuple[str, str]:
+        """The rows of the groups that are answered, as far as the units' groups were kept, and a row's place."""
+        plan = self.plan
+        source, code = self.rows.source, self.rows.cell
+        if plan.block.keys and not plan.block.row_level and (plan.single or plan.sampled):
+            # A unit counts in the groups that it has in `per`, and if that is one by rule, with all its rows.
+            source += " JOIN q__per ON q__per.u = r.u" + ("" if plan.single else f" AND q__per.g = {code}")
+            code = "q__per.g"
+        return self.grouped(source, code)
+
+    def select_keys(self) -> None:
+        """The table `kept` of the groups that are shown: code, and place in the answer."""
+        if self.plan.gaussian:
+            weight = (
+                f"CAST(CASE WHEN n <= {key_selection.MOST_GROUPS} THEN trunc({key_selection.WEIGHT} / sqrt(n)) ELSE 0 "
+                "END AS BIGINT)"
+            )
+            found = self.session.numbers(
+                f"SELECT g, CAST(sum({weight}) AS BIGINT) AS w FROM q__per JOIN "
+                "(SELECT u, count(*) AS n FROM q__per GROUP BY u) USING (u) GROUP BY g"
+            )
+            kept, shown = key_selection.kept_by_weight(found["w"], self.plan.allocation, self.generator)
+            if shown.size:
+                self.skew = min(max(float(np.mean(shown) / np.median(shown)), 1.0), 10.0)
+        else:
+            found = self.session.numbers("SELECT g, count(*) AS w FROM q__per GROUP BY g")
+            kept = key_selection.kept_by_count(
+                found["w"], self.plan.allocation, self.generator, groups=self.plan.groups or 1
+            )
+        self.keep(found["g"][kept])
+
+    def shown(self, counts: NDArray[np.int64], rows: int) -> NDArray[np.bool_]:
+        """Which groups of so many rows are shown; each is decided by itself."""
+        allocation, generator = self.plan.allocation, self.generator
+        if self.plan.gaussian:
+            return key_selection.kept_by_weight(counts * key_selection.WEIGHT, allocation, generator, groups=rows)[0]
+        return key_selection.kept_by_count(counts, allocation, generator, groups=rows)
+
+    def keep(self, codes: NDArray[Any]) -> None:
+        """Write down the kept groups, in order of their keys: that of the engine must not show."""
+        import pyarrow as pa
+
+        columns = ", ".join(key.column for key in self.plan.block.keys)
+        self.session.insert(
+            "q__kept",
+            pa.table({"code": arrow_column(codes.astype(np.int64))}),
+            f"SELECT code, {columns}, CAST(row_number() OVER (ORDER BY {columns}) - 1 AS INTEGER) AS place "
+            "FROM q__incoming JOIN q__codes USING (code)",
+        )
+        self.size = len(codes)
+
+    def keys(self) -> dict[str, Any]:
+        """The keys of the groups that are answered, by column."""
+        plan = self.plan
+        if not plan.block.keys:
+            return {}
+        if self.selected is not None:
+            return self.selected
+        if not plan.public:
+            table = self.session.table("SELECT * FROM q__kept ORDER BY place")
+            return {key.column: table[key.column] for key in plan.block.keys}
+        shape = [len(key.values or ()) for key in plan.block.keys]
+        places = np.unravel_index(np.arange(plan.cells), shape)
+        return {
+            key.column: gathered(key.values or (), place) for key, place in zip(plan.block.keys, places, strict=True)
+        }
+
+    def placed(self, places: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers by group, added up; groups that have none are 0."""
+        full = np.zeros(self.size, dtype=np.int64)
+        np.add.at(full, places, numbers)
+        return full
+
+    # ---------------------------------------------------------------- private choices
+
+    def choose(
+        self,
+        buckets: NDArray[Any],
+        units: NDArray[Any],
+        noise: float,
+        smallest: float,
+        *,
+        rows: int = 1,
+        moment: int | None = None,
+    ) -> float:
+        """The bound that `choose_number` chooses."""
+        return bound_of(self.choose_number(buckets, units, noise, smallest, rows=rows, moment=moment))
+
+    def choose_number(
+        self,
+        buckets: NDArray[Any],
+        units: NDArray[Any],
+        noise: float,
+        smallest: float,
+        *,
+        rows: int = 1,
+        moment: int | None = None,
+    ) -> int:
+        """A bound from the number of units in each bucket; a unit counts in at most `rows` of them."""
+        groups = max(1, self.size) * self.skew
+        allowed = noise * units_above(groups, single=self.plan.single)
+        epsilon = self.plan.allocation.choice / rows
+        number = choose_bound(
+            buckets,
+            units,
+            epsilon=epsilon,
+            allowed=allowed,
+            smallest=smallest,
+            bounded=self.plan.gaussian,
+            generator=self.generator,
+        )
+        if moment is not None and self.plan.tailed(self.plan.moments[moment]):
+            self._look(moment, number, buckets, units, allowed=allowed, chosen=epsilon, rows=rows)
+        return number
+
+    def choose_usual(self, buckets: NDArray[Any], units: NDArray[Any], *, epsilon: float) -> int:
+        """A bound that nine units of ten are within."""
+        return choose_share(buckets, units, epsilon=epsilon, share=_SHARE_OF_UNITS, generator=self.generator)
+
+    def _look(
+        self,
+        moment: int,
+        number: int,
+        buckets: NDArray[Any],
+        units: NDArray[Any],
+        *,
+        allowed: float,
+        chosen: float,
+        rows: int,
+    ) -> None:
+        """How heavy the tail of the sizes is, for the intervals."""
+        epsilon = self.plan.allocation.tail / rows
+        tenth = self.choose_usual(buckets, units, epsilon=epsilon)
+        counted = int(units.sum()) + int(rounded_laplace((1 + 1e-12) / epsilon, 1, generator=self.generator)[0])
+        self.heavy[moment] = heaviness(
+            bound_of(number),
+            tenth=bound_of(tenth),
+            units=float(counted),
+            above=allowed + 1 / chosen,
+            looked=epsilon,
+            chosen=chosen,
+        )
+
+    # ---------------------------------------------------------------- noise
+
+    def with_noise(self, sums: NDArray[np.int64], grid: Grid, measure: int, *, quantum: float) -> NoisySum:
+        """Exact sums in steps of the grid with the noise of this measure.
+
+        The sums are integers, and so is the change of each by one unit: at most the whole part of the sensitivity. That
+        is what the staircase is made for, and it holds for one number that a unit changes, not for several: a small
+        change can cost as much as a large one. So it is used where a unit has one group by rule.
+        """
+        law, multiplier = self.plan.law(measure), self.plan.allocation.noise[measure]
+        if law.kind == "staircase":
+            sensitivity = max(1, math.floor(grid.sensitivity))
+            first = min(sensitivity, max(1, round(law.gamma * sensitivity + 0.5)))
+            noise = staircase(law.epsilon, sensitivity, first, sums.size, generator=self.generator)
+            scale = multiplier * sensitivity
+        else:
+            scale = multiplier * grid.sensitivity
+            draw = rounded_gaussian if self.plan.gaussian else rounded_laplace
+            noise = draw(scale, sums.size, generator=self.generator)
+        step = grid.step * quantum
+        return NoisySum((sums + noise).astype(np.float64) * step, scale * step, law)
+
+    def cut(self, noisy: NoisySum, *, sign: int, heavy: float = 1.0) -> NoisySum:
+        """The same numbers, with an allowance for what a chosen bound has cut off."""
+        return replace(noisy, lost=allowance(noisy, sign=sign, skew=self.skew * heavy))

@@ -1,0 +1,178 @@
+"""The exact sums of a block, by group and in whole steps, and these with noise: what COUNT, SUM and AVG are made of."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.engines import exact_integers
+from discreet.query.bounding import Grid, clipped, make_per, make_sizes, norm
+from discreet.query.by_row import by_key, by_public_group, row_grid, row_total
+from discreet.query.choices import bound_of, bucket
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from discreet.query.laws import NoisySum
+    from discreet.query.private import Private
+    from discreet.query.run import Run
+
+__all__ = ["measure_moments"]
+
+
+def measure_moments(run: Run) -> tuple[NoisySum, ...]:
+    """Every moment of the plan with its noise; afterwards the groups of the run are known."""
+    plan = run.plan
+    if plan.block.row_level:
+        grids, sums = _by_row(run)
+    elif _folds(plan):
+        grids, sums = _folded(run)
+    else:
+        make_per(run.session, plan, run.rows)
+        if not plan.public:
+            run.select_keys()
+        grids, sums = _by_unit(run)
+    return tuple(_noisy(run, i, grids[i], sums[i]) for i in range(len(plan.moments)))
+
+
+def _by_row(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
+    """Every row is a unit: sums over rows, with the bound of one row times the rows that a unit can have."""
+    plan, session = run.plan, run.session
+    rows = plan.block.rows_per_unit or 1
+    known = all(moment.row_steps is not None for moment in plan.moments)
+    grids: dict[int, Grid] = {}
+    if known:
+        grids = {i: row_grid(m, plan.noise_of_moment(i), rows=rows) for i, m in enumerate(plan.moments)}
+        for i, moment in enumerate(plan.moments):
+            run.bounds[moment.label] = grids[i].bound * moment.quantum
+    if not plan.public:
+        if known and not plan.ranks and not plan.distincts:
+            return grids, _selected(run, _row_totals(run, grids, rows), rows)
+        cell = run.rows.cell
+        found = session.numbers(f"SELECT {cell} AS g, count(*) AS w FROM {run.rows.source} GROUP BY {cell}")
+        run.keep(found["g"][run.shown(found["w"], rows)])
+    if not known:
+        grids = _row_grids(run, rows)
+    if not plan.moments:
+        return {}, []
+    totals = _row_totals(run, grids, rows)
+    if plan.public:
+        return grids, _spread(run, session.numbers(by_public_group(session, plan, totals)))
+    source, place = run.grouped(run.rows.source, run.rows.cell)
+    listed = ", ".join(f"{total} AS {name}" for name, total in totals.items())
+    return grids, _spread(run, session.numbers(f"SELECT {place} AS g, {listed} FROM {source} GROUP BY {place}"))
+
+
+def _row_totals(run: Run, grids: dict[int, Grid], rows: int) -> dict[str, str]:
+    moments = run.plan.moments
+    return {f"s{i}": f"CAST({row_total(moments[i], grids[i], rows=rows)} AS BIGINT)" for i in grids}
+
+
+def _selected(run: Run, totals: dict[str, str], rows: int) -> list[NDArray[np.int64]]:
+    """The totals of the groups that are shown, by one statement: in order of their keys, not that of the engine."""
+    keys = [key.column for key in run.plan.block.keys]
+    summed = by_key(run.plan, ["count(*) AS w", *(f"{total} AS {name}" for name, total in totals.items())])
+    kept = run.session.filtered(
+        f"SELECT * FROM ({summed}) ORDER BY {', '.join(keys)}",
+        lambda groups: run.shown(exact_integers(groups.column("w")), rows),
+    )
+    run.size = kept.num_rows
+    run.selected = {key: kept.column(key) for key in keys}
+    return [exact_integers(kept.column(name)) for name in totals]
+
+
+def _row_grids(run: Run, rows: int) -> dict[int, Grid]:
+    """The lattices of sums of which some bound has to be chosen."""
+    plan = run.plan
+    source, _ = run.grouped(run.rows.source, run.rows.cell)
+    grids: dict[int, Grid] = {}
+    for i, moment in enumerate(plan.moments):
+        noise = plan.noise_of_moment(i)
+        if moment.row_steps is not None:
+            grids[i] = row_grid(moment, noise, rows=rows)
+        else:
+            found = run.session.numbers(
+                f"SELECT {bucket(f'abs({moment.value()})')} AS b, count(*) AS n FROM {source} "
+                f"WHERE {moment.value()} IS NOT NULL GROUP BY b"
+            )
+            bound = rows * run.choose(found["b"], found["n"], noise, moment.smallest, rows=rows, moment=i)
+            grids[i] = Grid.of(bound, noise, whole=True)
+        run.bounds[moment.label] = grids[i].bound * moment.quantum
+    return grids
+
+
+def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
+    """Sums over units, from the table `per`, each unit's numbers cut to a bound that is public or chosen."""
+    plan, session = run.plan, run.session
+    single = plan.single
+    # Counts of units are bounded by the number of groups that `per` leaves to a unit; all others are cut.
+    counted = single or plan.sampled
+    enforced = tuple(i for i, moment in enumerate(plan.moments) if moment.kind != "units" or not counted)
+    if not plan.moments:
+        return {}, []
+    per, place = run.grouped("q__per", "q__per.g")
+    if enforced and not single:
+        make_sizes(session, plan, enforced, source=per)
+    grids: dict[int, Grid] = {}
+    for i, moment in enumerate(plan.moments):
+        bound = plan.known_bound(moment)
+        if bound is None:
+            relation = per if single else "q__sizes"
+            found = session.numbers(
+                f"SELECT {bucket(norm(plan, i, single=single))} AS b, count(*) AS n FROM {relation} GROUP BY b"
+            )
+            bound = run.choose(found["b"], found["n"], plan.noise_of_moment(i), moment.smallest, moment=i)
+            bound = min(bound, plan.most(moment))
+        grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=not enforced)
+        run.bounds[moment.label] = bound * moment.quantum
+    sums = ", ".join(clipped(plan, grids, enforced, single=single))
+    relation = per if single or not enforced else f"{per} JOIN q__sizes ON q__sizes.u = q__per.u"
+    return grids, _spread(run, session.numbers(f"SELECT {place} AS g, {sums} FROM {relation} GROUP BY {place}"))
+
+
+def _folds(plan: Private) -> bool:
+    """Whether one statement is enough: one moment, one group for each unit, public groups, a bound to choose."""
+    one = len(plan.moments) == 1 and not plan.ranks and not plan.distincts and plan.options.max_rows is None
+    return one and plan.single and plan.public and plan.known_bound(plan.moments[0]) is None
+
+
+def _folded(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
+    """Sums by group and bucket of size: the bound will be the upper end of a bucket, so they give the cut sum.
+
+    A unit is in one bucket of one group. If its number is within the bound it adds that, else the bound, rounded
+    down to whole steps; the sum of a group is rounded down once, which the extra step of the grid pays for.
+    """
+    plan, session = run.plan, run.session
+    cell = run.rows.one_group(plan) if plan.block.keys else run.rows.cell
+    found = session.numpy(
+        f"SELECT g, {bucket('abs(m)')} AS b, CAST(m < 0 AS INTEGER) AS negative, count(*) AS n, "
+        f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {plan.moments[0].of_unit()} AS m "
+        f"FROM {run.rows.source} GROUP BY r.u) GROUP BY ALL"
+    )
+    number = run.choose_number(found["b"], found["n"], plan.noise_of_moment(0), plan.moments[0].smallest, moment=0)
+    grid = Grid.of(bound_of(number), plan.noise_of_moment(0), whole=False, rounded=True)
+    run.bounds[plan.moments[0].label] = grid.bound * plan.moments[0].quantum
+    most = math.floor(math.ldexp(grid.bound, -grid.exponent))
+    totals: list[int | Fraction] = [0] * run.size
+    for g, b, negative, n, s in zip(*(found[name].tolist() for name in ("g", "b", "negative", "n", "s")), strict=True):
+        fine = int(s) << -grid.exponent if grid.exponent <= 0 else Fraction(int(s), 1 << grid.exponent)
+        totals[int(g)] += fine if b <= number else (-most if negative else most) * int(n)
+    return {0: grid}, [np.array([math.floor(total) for total in totals], dtype=np.int64)]
+
+
+def _spread(run: Run, found: dict[str, NDArray[Any]]) -> list[NDArray[np.int64]]:
+    """The sums of all moments, by group."""
+    return [run.placed(found["g"], found[f"s{i}"]) for i in range(len(run.plan.moments))]
+
+
+def _noisy(run: Run, i: int, grid: Grid, sums: NDArray[np.int64]) -> NoisySum:
+    moment = run.plan.moments[i]
+    found = run.with_noise(sums, grid, i, quantum=moment.quantum)
+    return (
+        found
+        if run.plan.known_bound(moment) is not None
+        else run.cut(found, sign=moment.sign, heavy=run.heavy.get(i, 1.0))
+    )
