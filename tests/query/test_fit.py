@@ -122,6 +122,21 @@ def test_rows_with_null_are_left_out():
         assert y.tolist() == [True]
 
 
+@pytest.mark.parametrize("longest", [100, 101, 30_000_000])
+def test_no_label_is_so_long_that_there_is_no_room_for_the_others(longest):
+    n = 100_000  # an array of them would have as many characters for each
+    table = pa.table({"person": range(n), "x": [0.5] * n, "y": ["a", "b"] * (n // 2 - 1) + ["a", "c" * longest]})
+    with curator(table) as desk:
+        X, y = records_of("SELECT x, y FROM people", "y", desk.tables).read(desk._engine)
+        assert len(X) == len(y) == n - (longest > 100)
+        fitted = desk.fit(
+            LogisticRegression(epsilon=1.0, delta=1e-7, bounds=(0, 1), classes=["a", "b"]),
+            "SELECT x, y FROM people",
+            target="y",
+        )
+        assert fitted.classes_.tolist() == ["a", "b"]
+
+
 def test_what_is_refused_by_the_budget_reads_no_row():
     with curator(epsilon=0.5, delta=1e-6) as desk:
         with pytest.raises(BudgetExceeded):

@@ -258,9 +258,10 @@ class Curator:
         """Fit a model of `discreet.learning` to the rows of a SELECT, paid from the budget before a row is read.
 
         `text` selects the features, which must be numbers, and `target`, if the model learns one; one row of every unit
-        is used, and rows with NULL are left out. The model's own `price` is charged: epsilon and delta, or the `cost`
-        that it was given. A pipeline of scikit-learn is fitted, and given back, as a `PrivatePipeline`. What is wrong
-        whatever the data are, as bounds for too few columns, is refused before and costs nothing.
+        is used, and rows with NULL, or with a label of more than 100 characters, are left out. The model's own `price`
+        is charged: epsilon and delta, or the `cost` that it was given. A pipeline of scikit-learn is fitted, and given
+        back, as a `PrivatePipeline`. What is wrong whatever the data are, as bounds for too few columns, is refused
+        before and costs nothing.
         """
         self._check_open()
         if not isinstance(text, str):

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Records", "records_of"]
 
+_LONGEST = 100
+"""A text of more characters is no label: an array of texts takes as much room for each as for the longest."""
+
 
 @dataclass(frozen=True)
 class Records:
@@ -76,7 +79,9 @@ def _targets(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         plain = np.bool_ if pa.types.is_boolean(kind) else np.int64
         return np.array([value or 0 for value in values], dtype=plain), known
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return np.array([value or "" for value in values], dtype=np.str_), known
+        short = [value if value is not None and len(value) <= _LONGEST else "" for value in values]
+        fits = np.array([value is None or len(value) <= _LONGEST for value in values], dtype=bool)
+        return np.array(short, dtype=np.str_), known & fits
     y = np.empty(len(values), dtype=object)
     y[:] = values
     return y, known
