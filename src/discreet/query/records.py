@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from discreet.engines import DuckDBEngine
     from discreet.query.catalog import Catalog
-    from discreet.query.plan import Block
+    from discreet.query.plan import Block, Key
     from discreet.query.sql.text import Source
 
 __all__ = ["Records", "records_of"]
@@ -49,7 +49,7 @@ class Records:
         columns = [f"CAST({aggregate.argument} AS DOUBLE) AS f{i}" for i, aggregate in enumerate(self.block.aggregates)]
         # the engine says which units are the same: "a" and "a\0" are not
         unit = [] if self.block.row_level else ["DENSE_RANK() OVER (ORDER BY u) AS u"]
-        labels = [f"{key.column} AS y" for key in self.block.keys]
+        labels = [f"{_label(key)} AS y" for key in self.block.keys]
         wanted = [*columns, *labels, *unit]
         with engine.session() as session:
             table = session.table(f"SELECT {', '.join(wanted)} FROM ({self.block.rows})")
@@ -66,6 +66,13 @@ class Records:
         return X[chosen], None if y is None else y[chosen]
 
 
+def _label(key: Key) -> str:
+    """SQL of a label, which is NULL if it is too long."""
+    if key.sql_type != "VARCHAR":
+        return key.column
+    return f"CASE WHEN length({key.column}) <= {_LONGEST} THEN {key.column} END"
+
+
 def _targets(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The targets, of a dtype that the column's type decides and no value in it, and which of them are there."""
     import pyarrow as pa
@@ -79,9 +86,7 @@ def _targets(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         plain = np.bool_ if pa.types.is_boolean(kind) else np.int64
         return np.array([value or 0 for value in values], dtype=plain), known
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        short = [value if value is not None and len(value) <= _LONGEST else "" for value in values]
-        fits = np.array([value is None or len(value) <= _LONGEST for value in values], dtype=bool)
-        return np.array(short, dtype=np.str_), known & fits
+        return np.array([value or "" for value in values], dtype=np.str_), known
     y = np.empty(len(values), dtype=object)
     y[:] = values
     return y, known
