@@ -42,8 +42,8 @@ def init(
 ) -> None:
     """Write a first policy for tables, from the names and types of their columns.
 
-    No value is read. What only the owner of the data can say stands in comments: whose rows they are, bounds, public
-    keys. Without --unit nothing can be asked before one is chosen in the file.
+    No value decides what it says. What only the owner of the data can say stands in comments: whose rows they are,
+    bounds, public keys. Without --unit nothing can be asked before one is chosen in the file.
     """
     from discreet.query.starter import seen_in, starter
 
