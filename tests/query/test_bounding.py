@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.query.estimates import noisy_table
 from discreet.query.measuring import measure
 from discreet.query.options import Options
-from discreet.query.plan import Aggregate
+from discreet.query.plan import Aggregate, Key
 from discreet.query.private import private_plan
 from discreet.query.target import Target
 from query.tables import CITIES, PRIVATE, PUBLIC, block, session_of, steps, visits, without_noise
@@ -27,6 +28,7 @@ AGGREGATES = (
     Aggregate("variance", "a4", "spread", "nx", bounds=(0.0, 20.0), kind="integer"),
     Aggregate("count_units", "a5", "units"),
     Aggregate("count_distinct", "a6", "values", "nx"),
+    Aggregate("variance", "a7", "wide", "xx"),
 )
 OPTIONS = {
     "clip": Options(),
@@ -101,6 +103,51 @@ def test_no_larger_bound_is_used_for_units_than_a_one_in_every_group(monkeypatch
         found = measure(session, plan)
     assert found.bounds == {"number of units": pytest.approx(4.0)}  # the root of 16
     assert sums[0].max() * 4 / limits[0] == pytest.approx(6, rel=1e-6)  # and nobody is cut
+
+
+MANY = replace(PUBLIC, values=(*CITIES, *"abcdefghijkl"))
+
+
+def exact(table: pa.Table, expression: str) -> dict:
+    with session_of(table) as session:
+        found = session.table(f"SELECT city, {expression} AS x FROM t WHERE u IS NOT NULL GROUP BY city")
+    return dict(zip(found["city"].to_pylist(), found["x"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("key", [PUBLIC, MANY, replace(PUBLIC, of_unit=True)], ids=["few", "many", "one"])
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+@pytest.mark.parametrize("kind", ["integer", "float"])
+def test_a_spread_without_declared_bounds_is_right_for_small_and_large_values(
+    kind: str, scale: float, key: Key, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_noise(monkeypatch)
+    rng = np.random.default_rng(5)
+    unit = rng.integers(0, 300, 3000)
+    values = scale * rng.integers(1, 100, 3000)
+    city = unit % 4 if key.of_unit else rng.integers(0, 4, 3000)
+    table = pa.table(
+        {
+            "u": unit,
+            "city": pa.array([CITIES[i] for i in city]),
+            "n": values.astype(np.int64) if kind == "integer" else values + 0.25,
+        }
+    )
+    plan = private_plan(block(Aggregate("stddev", "a0", "spread", "nx", kind=kind), keys=(key,)), SLACK, Options())
+    with session_of(table) as session:
+        found = noisy_table(measure(session, plan)).to_pylist()
+    true = exact(table, "stddev(n)")
+    assert {row["k0"]: row["a0"] for row in found if row["k0"] in true} == pytest.approx(true, rel=1e-3)
+
+
+def test_people_with_many_rows_count_as_whole_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_noise(monkeypatch, bound=9)  # 2^(9/4) = 4.76: rows are cut, and nobody is in more than four cities
+    plan = private_plan(block(AGGREGATES[0], AGGREGATES[5], keys=(MANY,)), SLACK, Options())
+    table = visits(6, 200, 3)
+    with session_of(table) as session:
+        found = [row for row in noisy_table(measure(session, plan)).to_pylist() if row["k0"] in CITIES]
+    rows, people = exact(table, "count(*)"), exact(table, "count(DISTINCT u)")
+    assert all(row["a0"] < rows[row["k0"]] for row in found)
+    assert {row["k0"]: row["a5"] for row in found} == people
 
 
 PLAIN = (AGGREGATES[0], AGGREGATES[2], AGGREGATES[5], AGGREGATES[6])
@@ -197,7 +244,6 @@ def test_order_of_rows_threads_and_pieces_change_nothing_before_the_noise(seed: 
 
 
 def test_sums_are_exact_where_nothing_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    from discreet.query.estimates import noisy_table
     from discreet.query.measuring import measure
 
     without_noise(monkeypatch)

@@ -11,7 +11,8 @@ groups too: it orders a unit's groups by a keyed hash). So the change is the vec
 Truncation moves them towards 0, and norm_j f_u <= B_j up to the rounding of a division, a root, two products and a
 conversion, each within 2^-53. The moments themselves and the squares are exact integers of at most 128 bits.
 
-The factor is the same for all moments of one argument, so that ratios (AVG) weigh every unit's rows alike.
+The factor is the same for all moments of one argument, so that ratios (AVG) weigh every unit's rows alike. Counts of
+units have one of their own: that somebody has many rows does not make a smaller part of a person.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from discreet.query.moments import number
+from discreet.query.moments import LARGEST, number
 
 if TYPE_CHECKING:
     from discreet.engines import Session
@@ -176,15 +177,27 @@ def _keep_rows(session: Session, plan: Private, most: int) -> None:
 def make_sizes(session: Session, plan: Private, moments: tuple[int, ...], *, source: str = "q__per") -> None:
     """The table `sizes`: u and for each of these moments n<i>, the sum of squares (of absolute values on path l1)."""
     if plan.gaussian:
-        sums = [f"sum({_square(plan.moments[i], i)}) AS n{i}" for i in moments]
+        sums = [f"{_squares(plan.moments[i], i)} AS n{i}" for i in moments]
     else:
         sums = [f"sum(abs(m{i})) AS n{i}" for i in moments]
     session.execute(f"CREATE OR REPLACE TEMP TABLE q__sizes AS SELECT u, {', '.join(sums)} FROM {source} GROUP BY u")
 
 
-def _square(moment: Moment, i: int) -> str:
-    """Counts are below 2^31 and their squares fit into 64 bits; sums need 128."""
-    return f"m{i} * m{i}" if moment.counts else f"CAST(m{i} AS HUGEINT) * CAST(m{i} AS HUGEINT)"
+def _squares(moment: Moment, i: int) -> str:
+    """SQL of the sum of squares over a unit's groups. Counts fit into 64 bits with their squares; sums need 128.
+
+    Wide numbers m have up to 63 bits. If one has more than 47, all count as the next multiple of 2^16, which is not
+    less, so that the norm is not less either; and their squares fit as well.
+    """
+    if moment.counts:
+        return f"sum(m{i} * m{i})"
+    if not moment.wide:
+        return f"sum(CAST(m{i} AS HUGEINT) * CAST(m{i} AS HUGEINT))"
+    fine, coarse = f"CAST(least(m{i}, {LARGEST}) AS HUGEINT)", f"CAST((m{i} >> 16) + 1 AS HUGEINT)"
+    return (
+        f"CASE WHEN max(m{i}) <= {LARGEST} THEN CAST(sum({fine} * {fine}) AS DOUBLE) "
+        f"ELSE CAST(sum({coarse} * {coarse}) AS DOUBLE) * {number(2.0**32)} END"
+    )
 
 
 def norm(plan: Private, i: int, *, single: bool) -> str:
@@ -198,7 +211,7 @@ def clipped(plan: Private, grids: dict[int, Grid], enforced: tuple[int, ...], *,
     """SQL of the sums over units, in steps, one for each moment."""
     sums = []
     for i, moment in enumerate(plan.moments):
-        together = [j for j in enforced if plan.moments[j].argument == moment.argument]
+        together = [j for j in enforced if _shrunk_with(plan.moments[j], moment)]
         ratios = [_ratio(grids[j].bound, norm(plan, j, single=single)) for j in together]
         factor = f"least({', '.join(ratios)})" if len(ratios) > 1 else ratios[0] if ratios else ""
         grid = grids[i]
@@ -209,6 +222,10 @@ def clipped(plan: Private, grids: dict[int, Grid], enforced: tuple[int, ...], *,
         steps = shrunk if grid.exponent == 0 else f"({shrunk}) * {number(math.ldexp(1.0, -grid.exponent))}"
         sums.append(f"CAST(coalesce(sum(CAST(trunc({steps}) AS BIGINT)), 0) AS BIGINT) AS s{i}")
     return sums
+
+
+def _shrunk_with(one: Moment, other: Moment) -> bool:
+    return one.argument == other.argument and (one.kind == "units") == (other.kind == "units")
 
 
 def _ratio(bound: float, size: str) -> str:

@@ -10,7 +10,9 @@ then on it is an integer, and sums of integers do not depend on the order of row
 | no declared bounds | values beyond 2^31 in absolute value count as that; finer than 2^-16 is rounded |
 
 Each number of a unit in a group is cut at ±2^47 quanta, which is 2^31 where no bounds are declared and values are not
-whole: its square has 94 bits, and the squares of 2^32 groups fit into 128, so that no sum can overflow.
+whole: its square has 94 bits, and the squares of 2^32 groups fit into 128, so that no sum can overflow. Squares of
+values without declared bounds need more room, and are cut at 2^62 quanta: their norm is taken in coarser steps (see
+`bounding`).
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["LARGEST", "MOST_ROWS", "Moment", "moments_of", "number"]
 
 LARGEST = 1 << 47
-"""No unit's number in one group is larger than this, in quanta."""
+"""No unit's number in one group is larger than this, in quanta, except where a moment is `wide`."""
+
+_WIDE = 1 << 62
 
 MOST_ROWS = (1 << 31) - 1
 """No unit counts with more rows than this in one group."""
@@ -56,6 +60,11 @@ class Moment:
         return self.kind in ("rows", "present", "units")
 
     @property
+    def wide(self) -> bool:
+        """Whether a unit's numbers may be as large as 2^62: squares of which nobody knows how large they are."""
+        return self.kind == "square" and self.bounds is None
+
+    @property
     def sign(self) -> int:
         """1 or -1 if no row contributes anything below, or above, 0 by what is public, else 0."""
         if self.counts or self.kind == "square" or (self.bounds is not None and self.bounds[0] >= self.centre):
@@ -78,7 +87,7 @@ class Moment:
         if self.counts:
             return 0
         if self.row_bound is None:
-            return 0 if self.integer and self.kind == "sum" else _FINEST
+            return 0 if self.integer else _FINEST
         if self.row_bound == 0:
             return 0
         finest = math.ceil(math.log2(self.row_bound)) - _DIGITS
@@ -136,8 +145,8 @@ class Moment:
             moved = f"({moved} * {moved})"
         exponent = self.exponent + coarser
         steps = moved if exponent == 0 else f"{moved} * {number(math.ldexp(1.0, -exponent))}"
-        if self.kind == "square" and self.bounds is None:
-            steps = f"least({steps}, {1 << 60})"
+        if self.wide:
+            steps = f"least({steps}, {number(_WIDE)})"
         return f"TRY_CAST({steps} AS BIGINT)"  # the cast rounds
 
     def total(self) -> str:
@@ -151,12 +160,13 @@ class Moment:
         return f"coalesce(sum({self.value()}), 0)"
 
     def of_unit(self) -> str:
-        """SQL of one unit's number in a group: at most `LARGEST` in absolute value."""
+        """SQL of one unit's number in a group: at most `LARGEST` in absolute value, or 2^62 where it is `wide`."""
         if self.kind in ("rows", "present"):
             return f"least({self.total()}, {MOST_ROWS})"
         if self.kind == "units":
             return "CAST(1 AS BIGINT)"
-        return f"CAST(least(greatest({self.total()}, {-LARGEST}), {LARGEST}) AS BIGINT)"
+        largest = _WIDE if self.wide else LARGEST
+        return f"CAST(least(greatest({self.total()}, {-largest}), {largest}) AS BIGINT)"
 
     @property
     def label(self) -> str:
