@@ -92,9 +92,9 @@ def test_single_draws_have_the_same_law(sampler: Any, below: Callable[[float], B
     assert p_value(draws, below(scale / 1.5), cells=20) < ALPHA
 
 
-@pytest.mark.parametrize(("sampler", "below", "scale"), [c for c in CASES if 100 < c.values[2] < 5000])
+@pytest.mark.parametrize(("sampler", "below", "scale"), CASES)
 def test_a_few_draws_at_a_time_have_the_same_law(sampler: Any, below: Callable[[float], Below], scale: float) -> None:
-    draws = np.concatenate([sampler(scale, 64) for _ in range(2000)])
+    draws = np.concatenate([sampler(scale, 1000) for _ in range(130)])
     assert p_value(draws, below(scale)) > ALPHA
     assert p_value(draws, below(scale * 1.1)) < ALPHA
     assert p_value(draws, below(scale * 0.9)) < ALPHA

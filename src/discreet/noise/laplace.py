@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final, overload
 
 import numpy as np
@@ -28,6 +29,9 @@ TABLE_SCALE: Final = 1024  # up to here one table of 44 * scale thresholds holds
 SCAN_SCALE: Final = 128  # up to here comparing with all of them is cheap enough for single draws
 TOP_SCALE: Final = 64  # of the first digit
 DIGIT_BITS: Final = 12
+FEW: Final = 1 << 12
+FEW_TOP_SCALE: Final = 8  # for few draws: more digits, whose tables take 1 ms to make instead of 10 to 100
+FEW_DIGIT_BITS: Final = 4
 
 
 @overload
@@ -102,13 +106,14 @@ def truncated_geometric(
 class Digits(Sampler):
     """A geometric variable of any scale, digit by digit: the digits are independent, see `Digit`."""
 
-    def __init__(self, scale: Fraction) -> None:
-        shift = (-(-scale.numerator // (scale.denominator * TOP_SCALE)) - 1).bit_length()
+    def __init__(self, scale: Fraction, *, few: bool = False) -> None:
+        top_scale, bits = (FEW_TOP_SCALE, FEW_DIGIT_BITS) if few else (TOP_SCALE, DIGIT_BITS)
+        shift = (-(-scale.numerator // (scale.denominator * top_scale)) - 1).bit_length()
         self.top = Table(Geometric((1 << shift) / scale))
         self.shift, self._shift = shift, np.int64(shift)
         self.digits: list[tuple[int, Table]] = []
-        for place in range(0, shift, DIGIT_BITS):
-            width = min(DIGIT_BITS, shift - place)
+        for place in range(0, shift, bits):
+            width = min(bits, shift - place)
             self.digits.append((place, Table(Digit((1 << place) / scale, width))))
 
     def one(self, generator: Generator) -> np.int64:
@@ -131,8 +136,8 @@ class Digits(Sampler):
 class TwoSidedDigits(Sampler):
     """Discrete Laplace of any scale from a geometric variable G and a biased sign: G or -1 - G, see `Sign`."""
 
-    def __init__(self, scale: Fraction) -> None:
-        self.magnitude = Digits(scale)
+    def __init__(self, scale: Fraction, *, few: bool = False) -> None:
+        self.magnitude = Digits(scale, few=few)
         self.sign = Table(Sign(1 / scale))
 
     def one(self, generator: Generator) -> np.int64:
@@ -147,8 +152,8 @@ class TwoSidedDigits(Sampler):
 class RoundedDigits(Sampler):
     """Rounded Laplace of any scale: zero with probability 1 - e^{-1/2 scale}, else ±(1 + G) with G geometric."""
 
-    def __init__(self, scale: Fraction) -> None:
-        self.magnitude = Digits(scale)
+    def __init__(self, scale: Fraction, *, few: bool = False) -> None:
+        self.magnitude = Digits(scale, few=few)
         self.positive = Table(Positive(1 / (2 * scale)))
 
     def one(self, generator: Generator) -> np.int64:
@@ -164,19 +169,27 @@ class RoundedDigits(Sampler):
         return signed(value, words)
 
 
-def _family(table: Callable[[], Sampler], digits: Callable[[], Sampler], scale: Fraction) -> Sampler:
-    return Either(one=table if scale <= SCAN_SCALE else digits, many=table if scale <= TABLE_SCALE else digits)
+def _family(
+    table: Callable[[], Sampler], digits: type[Digits | TwoSidedDigits | RoundedDigits], scale: Fraction
+) -> Sampler:
+    whole, wide, narrow = cache(table), cache(lambda: digits(scale)), cache(lambda: digits(scale, few=True))
+    return Either(
+        one=whole if scale <= SCAN_SCALE else wide,
+        few=whole if scale <= FEW_TOP_SCALE else narrow,
+        many=whole if scale <= TABLE_SCALE else wide,
+        most=FEW,
+    )
 
 
 geometric_sampler = kept(
-    lambda scale: _family(lambda: Unsigned(Table(Geometric(1 / scale))), lambda: Digits(scale), scale),
+    lambda scale: _family(lambda: Unsigned(Table(Geometric(1 / scale))), Digits, scale),
     most=LARGEST_SCALE,
 )
 _discrete_laplace = kept(
-    lambda scale: _family(lambda: Signed(Table(TwoSidedGeometric(1 / scale))), lambda: TwoSidedDigits(scale), scale),
+    lambda scale: _family(lambda: Signed(Table(TwoSidedGeometric(1 / scale))), TwoSidedDigits, scale),
     most=LARGEST_SCALE,
 )
 _rounded_laplace = kept(
-    lambda scale: _family(lambda: Signed(Table(RoundedLaplace(1 / scale))), lambda: RoundedDigits(scale), scale),
+    lambda scale: _family(lambda: Signed(Table(RoundedLaplace(1 / scale))), RoundedDigits, scale),
     most=LARGEST_SCALE,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -32,7 +32,6 @@ BLOCK: Final = 1 << 17  # draws made at a time, so that memory is the result's a
 # more or less by its size. A loop of random length, a microsecond or two, covers these.
 JITTER: Final = 255
 KEPT: Final = 16  # samplers kept in a family: the largest table takes three megabytes
-FEW: Final = 64  # draws that are not worth a large table
 SIGNS: Final = np.int64(1), np.int64(-1)
 _ONE = np.uint64(1)
 
@@ -78,18 +77,17 @@ class Signed(Sampler):
 
 
 class Either(Sampler):
-    """Ways to draw from the same law, for one draw, up to `most` and many, each made when it is first used."""
+    """Ways to draw from the same law, for one draw, up to `most` and many: made, and kept, by who is passed."""
 
     def __init__(
         self,
         *,
         one: Callable[[], Sampler],
-        few: Callable[[], Sampler] | None = None,
+        few: Callable[[], Sampler],
         many: Callable[[], Sampler],
-        most: int = FEW,
+        most: int,
     ) -> None:
-        self._one, self._many, self._most = cache(one), cache(many), most
-        self._few = self._one if few is None else cache(few)
+        self._one, self._few, self._many, self._most = one, few, many, most
 
     def one(self, generator: Generator) -> np.int64:
         return self._one().one(generator)

@@ -9,6 +9,7 @@ surely below; only u = T_k, one word in 2^63 for each k, cannot tell. Then 64 mo
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -29,6 +30,7 @@ SWEEP_BITS: Final = WORD_BITS + 64
 GUIDE_BITS: Final = 16
 EVEN: Final = (1 << 64) - 2
 CHUNK: Final = 1 << 14  # words looked up at a time: they stay in the cache
+UNGUIDED: Final = 1 << 10  # up to so many, searching takes less time than making a guide
 
 _ONE = np.uint64(1)
 _GUIDE_SHIFT = np.uint64(64 - GUIDE_BITS)
@@ -44,10 +46,13 @@ class Table:
         # For single draws: w >> 1 >= T means w >= 2 T; before all of them an odd number, which equals no 2 T
         marks = np.concatenate([np.ones(1, dtype=np.uint64), self.thresholds << _ONE])
         self._doubled, self._marks = marks[1:], marks.data
-        # By the first 16 bits of a word: the draw if no threshold has these bits, else -1
+
+    @cached_property
+    def guide(self) -> NDArray[np.int32]:
+        """By the first 16 bits of a word: the draw if no threshold has these bits, else -1."""
         bits = (self.thresholds >> np.uint64(WORD_BITS - GUIDE_BITS)).astype(np.int64)
         having = np.bincount(bits, minlength=1 << GUIDE_BITS)
-        self.guide = np.where(having == 0, np.cumsum(having), -1).astype(np.int32)
+        return np.where(having == 0, np.cumsum(having), -1).astype(np.int32)
 
     def draw(self, word: NDArray[np.uint64], generator: Generator) -> np.int64:
         """The draw of an array of one word, of which the first 63 bits count.
@@ -80,8 +85,11 @@ class Table:
 
     def _look_up(self, words: NDArray[np.uint64], drawn: NDArray[np.int64]) -> NDArray[np.int64]:
         """Write the draws; returns the places of words that equal a threshold."""
-        drawn[:] = self.guide.take((words >> _GUIDE_SHIFT).view(np.int64))
-        open_ = np.flatnonzero(drawn < 0)
+        if words.size <= UNGUIDED:
+            open_ = np.arange(words.size)
+        else:
+            drawn[:] = self.guide.take((words >> _GUIDE_SHIFT).view(np.int64))
+            open_ = np.flatnonzero(drawn < 0)
         rest = words[open_] >> _ONE
         k = self.thresholds.searchsorted(rest, "right")
         drawn[open_] = k

@@ -42,8 +42,6 @@ MOST_GROUPS = 1 << 16
 WEIGHT = 1 << 20
 """The weight 1, as an integer."""
 
-_NUMBERS = np.unique(np.concatenate([np.arange(1, 4097), np.geomspace(4096, MOST_GROUPS, 2000).astype(int)]))
-
 
 @lru_cache(maxsize=256)
 def threshold(noise: float, failure: float) -> float:
@@ -52,7 +50,7 @@ def threshold(noise: float, failure: float) -> float:
     z is the upper quantile of a normal. Rounded upward, by about 1e-9 of the probability and of the weight.
     """
     # Between the listed numbers of groups, k of the next one and 1/sqrt(k) of the one before bound both factors.
-    k = _NUMBERS.astype(float)
+    k = np.unique(np.concatenate([np.arange(1.0, 4097.0), np.floor(np.geomspace(4096, MOST_GROUPS, 2000))]))
     weight = 1 / np.sqrt(np.concatenate([[1.0], k[:-1] + 1]))
     reached = weight + noise * scores(math.log(failure) - 1e-9 - np.log(k))
     return max(0.0, float(np.max(reached))) * (1 + 1e-9)
