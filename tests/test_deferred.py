@@ -101,7 +101,15 @@ def test_garbage_is_collected_after_loading_as_it_was_before() -> None:
 def test_nothing_is_collected_while_the_names_of_the_package_are_loaded() -> None:
     code = (
         "import gc, discreet; seen = []; gc.callbacks.append(lambda phase, facts: seen.append(phase))\n"
-        "discreet.Curator; print(seen.count('start') <= 1, gc.isenabled())"  # one, once it is over
+        "discreet.Curator; young = len(gc.get_objects(generation=0))\n"
+        "print(seen.count('start') <= 1, young < 1000, gc.get_freeze_count(), gc.isenabled())"  # one, once it is over
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True True\n"
+    assert done.stdout == "True True 0 True\n"
+
+
+def test_what_somebody_has_frozen_stays_frozen() -> None:
+    frozen = "gc.get_freeze_count()"
+    code = f"import gc, discreet; gc.freeze(); n = {frozen}; discreet.Curator; print({frozen} / n)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) > 0.9
