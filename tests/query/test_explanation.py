@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import Budget, Curator
+from discreet.errors import InvalidArgument
 
 BOUND = r"-([\d.]+) to \+([\d.]+) times the bound on one unit that is chosen"
 
@@ -20,6 +21,9 @@ def test_an_expected_error_is_a_number_or_a_multiple_of_the_bound_that_is_chosen
         planned = curator.explain(text, epsilon=1)
         noise = planned.plans[0].noise_of_moment(0)
         assert planned.errors()["count(*)"] is None
+        for wrong in (0.0, 1.0, 1.5, float("nan")):
+            with pytest.raises(InvalidArgument, match="confidence"):
+                planned.errors(wrong)
         found = re.search(rf"count\(\*\): {BOUND}", str(planned))
         assert found is not None
         low, high = map(float, found.groups())

@@ -103,3 +103,11 @@ def test_a_ratio_with_a_denominator_that_may_be_zero_can_be_anything() -> None:
     low, high = NoisySum(np.array([5.0]), 1.0, GAUSSIAN).ratio_interval(NoisySum(np.array([0.5]), 1.0, GAUSSIAN), 0.95)
     assert low[0] == -np.inf
     assert high[0] == np.inf
+
+
+@pytest.mark.parametrize("which", [GAUSSIAN, LAPLACE])
+def test_a_confidence_that_rounds_to_one_has_no_end_and_the_largest_below_has_one(which: Law) -> None:
+    assert which.two_sided(1.0) == np.inf
+    last = float(np.nextafter(1.0, 0.0))
+    assert 8.0 < which.two_sided(last) < 40.0
+    assert which.beyond(which.two_sided(last)) == pytest.approx(1 - last, rel=1e-12)

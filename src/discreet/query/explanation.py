@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.arguments import unit_fraction
 from discreet.query.losses import usual
 from discreet.query.report import in_words, report_of
 
@@ -49,10 +50,11 @@ class Explanation:
 
         None where it depends on a bound that will be chosen privately, or on the other numbers of the answer.
         """
+        level = unit_fraction("confidence", confidence)
         errors: dict[str, float | None] = {}
         for plan in self.plans:
             for aggregate in plan.block.aggregates:
-                errors[aggregate.label] = _half_width(plan, aggregate.function, aggregate.argument, confidence)
+                errors[aggregate.label] = _half_width(plan, aggregate.function, aggregate.argument, level)
         return errors
 
     def __str__(self) -> str:

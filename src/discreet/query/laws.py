@@ -153,7 +153,7 @@ class NoisySum:
 
 def two_sided(confidence: float, *, gaussian: bool) -> float:
     """The quantile of |noise| for Gaussian or Laplace noise of scale 1."""
-    miss = math.log1p(-confidence)
+    miss = math.log1p(-confidence) if confidence < 1 else -math.inf
     return score(miss - math.log(2)) if gaussian else -miss
 
 
