@@ -6,18 +6,18 @@ hold is asserted here, after every death; the tests look at the exit code and th
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import random
 import resource
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-
-import sqlalchemy.event
-from sqlalchemy.engine import Engine
+from typing import Any
 
 from discreet import Budget, BudgetExceeded, Cost, Ledger
 from discreet.errors import LedgerError, UnitMismatch
@@ -90,6 +90,26 @@ def one_query(ledger: Ledger, end: int, between: Callable[[], None] = lambda: No
     say(end, "shown", entry.id)
 
 
+def ticking(tick: Callable[[], None]) -> None:
+    """Calls `tick` before and after every statement on connections that are opened from now on."""
+
+    class Cursor(sqlite3.Cursor):
+        def execute(self, *arguments: Any) -> Any:
+            tick()
+            found = super().execute(*arguments)
+            tick()
+            return found
+
+    class Connection(sqlite3.Connection):
+        def cursor(self, *_: Any) -> Any:
+            return super().cursor(Cursor)
+
+        def execute(self, *arguments: Any) -> Any:
+            return self.cursor().execute(*arguments)
+
+    sqlite3.connect = functools.partial(sqlite3.connect, factory=Connection)  # type: ignore[assignment]
+
+
 def killed_at_every_statement(path: Path) -> int:
     """Kills a child before and after each SQL statement of a query, and between its steps."""
     Ledger.open(path).establish("d", BUDGET)
@@ -105,8 +125,8 @@ def killed_at_every_statement(path: Path) -> int:
                 if passed == last:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-            sqlalchemy.event.listen(Engine, "before_cursor_execute", tick)
-            sqlalchemy.event.listen(Engine, "after_cursor_execute", tick)
+            ticking(tick)
+            ledger.close()  # the next use opens it again
             one_query(ledger, end, tick)
 
         child, end = forked(work)
@@ -185,7 +205,7 @@ def opened_by_many(path: Path, processes: int) -> int:
 
     def work(end: int) -> None:
         rests = random.Random(os.getpid())
-        sqlalchemy.event.listen(Engine, "after_cursor_execute", lambda *_: time.sleep(rests.uniform(0, 0.05)))
+        ticking(lambda: time.sleep(rests.uniform(0, 0.025)))
         time.sleep(max(0, begin - time.monotonic()) + rests.uniform(0, 1))
         ledger = Ledger.open(path)
         ledger.establish("d", BUDGET)

@@ -13,9 +13,11 @@ from discreet.ledger import protection, schema
 from discreet.ledger.chain import FIRST, Chain, Head, canonical, digest
 from discreet.ledger.entry import COLUMNS, Entry, moment, written
 from discreet.ledger.names import unknown
+from discreet.ledger.statements import first, found, run
 from discreet.ledger.terms import Terms, totals_from_text
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
@@ -106,14 +108,14 @@ class Books:
 
     def tip(self, connection: Connection, now: datetime) -> Tip:
         """Where the next entry goes. Time never runs backwards in the chain, whatever the clock says."""
-        row = connection.exec_driver_sql(_TIP).first()
+        row = first(connection, _TIP)
         if row is None:
             if connection.exec_driver_sql("SELECT COUNT(*) FROM entries").scalar():
                 raise self.corrupt("the record of its last entry is missing")
             return Tip(Head(0, FIRST), now)
-        if row.number != row.length or row.last != row.hash:
-            raise self.corrupt(f"entry {row.length} should be its last one, and the table of entries ends otherwise")
-        return Tip(Head(row.length, row.hash), max(now, moment(row.at)))
+        if row["number"] != row["length"] or row["last"] != row["hash"]:
+            raise self.corrupt(f"entry {row['length']} should be its last one, and the table of entries ends otherwise")
+        return Tip(Head(row["length"], row["hash"]), max(now, moment(row["at"])))
 
     def append(
         self,
@@ -132,8 +134,8 @@ class Books:
         row["cost"] = None if cost is None else cost.to_json()
         row["details"] = None if details is None else canonical(details)
         row["hash"] = self._chain.link(tip.head.hash, row)
-        connection.exec_driver_sql(_INSERT_ENTRY, row)
-        connection.exec_driver_sql(_SET_HEAD, {"number": row["number"], "hash": row["hash"]})
+        run(connection, _INSERT_ENTRY, row)
+        run(connection, _SET_HEAD, {"number": row["number"], "hash": row["hash"]})
         return Entry.from_row(row, cost=cost)
 
     def mark_format(self, connection: Connection) -> None:
@@ -144,19 +146,19 @@ class Books:
 
     def protected(self, connection: Connection, dataset: str) -> dict[str, str]:
         """Whom a data set protects, as its newest entry about that says: units by table; empty if none says it."""
-        row = connection.exec_driver_sql(_PROTECTED, {"dataset": dataset}).first()
+        row = first(connection, _PROTECTED, {"dataset": dataset})
         if row is None:
             return {}
         try:
-            return protection.check(json.loads(row.details)["protects"])
+            return protection.check(json.loads(row["details"])["protects"])
         except (ValueError, TypeError, KeyError) as error:
-            raise self.corrupt(f"entry {row.number} says of nobody that they are protected") from error
+            raise self.corrupt(f"entry {row['number']} says of nobody that they are protected") from error
 
     def accounts(
         self, connection: Connection, dataset: str, analyst: str | None, *, at: datetime
     ) -> tuple[Account, ...]:
         """The budgets that a charge by this analyst has to fit into; all of the data set's without an analyst."""
-        rows = connection.exec_driver_sql(_BUDGETS, {"dataset": dataset, "analyst": analyst}).all()
+        rows = found(connection, _BUDGETS, {"dataset": dataset, "analyst": analyst})
         return tuple(self._account(connection, dataset, row, at) for row in rows)
 
     def known_accounts(
@@ -173,14 +175,15 @@ class Books:
         """What `known_accounts` gave the last time, if it was asked before: others may have changed it since."""
         return self._seen.get((dataset, analyst), ())
 
-    def _account(self, connection: Connection, dataset: str, row: Any, at: datetime) -> Account:
-        terms = self._terms.get(row.hash)
+    def _account(self, connection: Connection, dataset: str, row: sqlite3.Row, at: datetime) -> Account:
+        entry = row["entry"]
+        terms = self._terms.get(row["hash"])
         if terms is None:
-            terms = self._terms[row.hash] = self.parsed(row.entry, dataset, row.details)
-        if (terms.dataset, terms.holder, terms.name) != (dataset, row.holder, row.name):
-            raise self.corrupt(f"the budget that entry {row.entry} set is filed under another name")
+            terms = self._terms[row["hash"]] = self.parsed(entry, dataset, row["details"])
+        if (terms.dataset, terms.holder, terms.name) != (dataset, row["holder"], row["name"]):
+            raise self.corrupt(f"the budget that entry {entry} set is filed under another name")
         period = terms.number_at(at)
-        return Account(row.entry, terms, period, terms.balance(self._totals(connection, row.entry, terms, period)))
+        return Account(entry, terms, period, terms.balance(self._totals(connection, entry, terms, period)))
 
     def parsed(self, entry: int, dataset: str, details: str | None) -> Terms:
         """The terms in the details of an entry."""
@@ -190,16 +193,16 @@ class Books:
             raise self.corrupt(f"entry {entry} holds no budget that can be read") from error
 
     def _totals(self, connection: Connection, budget: int, terms: Terms, period: int) -> tuple[Exact, ...]:
-        row = connection.exec_driver_sql(_TOTALS, {"budget": budget, "period": period}).first()
+        row = first(connection, _TOTALS, {"budget": budget, "period": period})
         if row is None:
             if terms.period is None:
                 raise self.corrupt(f"the running totals of {terms.label} are missing")
             return terms.opening.totals  # a new period
         try:
-            charged = json.loads(row.details or "null")["charged"]
-            if [budget, period, digest(row.totals)] not in charged:
-                raise self.corrupt(f"the running totals of {terms.label} are not those of entry {row.entry}")
-            totals = totals_from_text(row.totals)
+            charged = json.loads(row["details"] or "null")["charged"]
+            if [budget, period, digest(row["totals"])] not in charged:
+                raise self.corrupt(f"the running totals of {terms.label} are not those of entry {row['entry']}")
+            totals = totals_from_text(row["totals"])
         except (ValueError, TypeError, KeyError, ZeroDivisionError) as error:
             raise self.corrupt(f"the running totals of {terms.label} cannot be read") from error
         if len(totals) != len(terms.opening.totals):
@@ -209,9 +212,7 @@ class Books:
     def set_totals(self, connection: Connection, rows: Iterable[tuple[int, int, str]], entry: int) -> None:
         """Stores totals as an entry has charged them: rows of budget, period and text."""
         for budget, period, text in rows:
-            connection.exec_driver_sql(
-                _SET_TOTALS, {"budget": budget, "period": period, "totals": text, "entry": entry}
-            )
+            run(connection, _SET_TOTALS, {"budget": budget, "period": period, "totals": text, "entry": entry})
 
     def recounted(self, connection: Connection, terms: Terms, period: int) -> tuple[Exact, ...]:
         """What all charges of the chain that fall under these terms add up to, by today's accountant."""

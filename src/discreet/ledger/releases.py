@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InvalidArgument
 from discreet.ledger.chain import digest
+from discreet.ledger.statements import first, run
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -46,11 +47,11 @@ def close(
     answer: bytes | None = None,
 ) -> None:
     """Writes what became of a reservation, once."""
-    row = connection.exec_driver_sql(_CLOSED, {"number": entry.id}).first()
-    if row is None or row.hash != entry.hash:
+    row = first(connection, _CLOSED, {"number": entry.id})
+    if row is None or row["hash"] != entry.hash:
         raise InvalidArgument("entry", entry.id, "pass an entry that this ledger's reserve(...) returned")
-    if row.kind is not None:
-        raise InvalidArgument("entry", entry.id, f"it is {STATES[row.kind]} already, and that is final")
+    if row["kind"] is not None:
+        raise InvalidArgument("entry", entry.id, f"it is {STATES[row['kind']]} already, and that is final")
     books.append(
         connection,
         tip,
@@ -61,7 +62,7 @@ def close(
         details=details,
     )
     if answer is not None:
-        connection.exec_driver_sql(_STORE, {"reservation": entry.id, "answer": answer})
+        run(connection, _STORE, {"reservation": entry.id, "answer": answer})
 
 
 def stored_answer(
@@ -69,10 +70,10 @@ def stored_answer(
 ) -> bytes | None:
     """The newest answer to this question, paid for by this analyst or by anybody, if it is what was stored."""
     wanted = {"dataset": dataset, "fingerprint": fingerprint, "analyst": analyst}
-    row = connection.exec_driver_sql(_ANSWER, wanted).first()
+    row = first(connection, _ANSWER, wanted)
     if row is None:
         return None
-    found = bytes(row.answer)
-    if f'"answer":"{digest(found)}"' not in (row.details or ""):
-        raise books.corrupt(f"the answer of entry {row.number} is not the one that was stored")
+    found = bytes(row["answer"])
+    if f'"answer":"{digest(found)}"' not in (row["details"] or ""):
+        raise books.corrupt(f"the answer of entry {row['number']} is not the one that was stored")
     return found

@@ -19,6 +19,7 @@ from sqlalchemy.pool import StaticPool
 
 from discreet.errors import InvalidArgument, LedgerCorrupt, LedgerError
 from discreet.ledger import schema
+from discreet.ledger.statements import driver_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,7 @@ class Store:
         """A connection on which several reads see the same state."""
         with self._turn(), self._in_words():
             connection = self._live()
-            connection.exec_driver_sql("BEGIN DEFERRED")
+            driver_of(connection).execute("BEGIN DEFERRED")
             try:
                 yield connection
             finally:
@@ -70,10 +71,10 @@ class Store:
             connection = self._live()
             if self.read_only:
                 raise LedgerError(self.name, "was opened for reading only", "Open it with Ledger.open(path) to write.")
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            driver_of(connection).execute("BEGIN IMMEDIATE")
             try:
                 yield connection
-                connection.exec_driver_sql("COMMIT")
+                driver_of(connection).execute("COMMIT")
                 self._check_identity()  # what was written to a file without a name is not durable
             except BaseException:
                 self._undo(connection)
@@ -88,7 +89,7 @@ class Store:
                 raise InvalidArgument("path", str(path), "a file of that name exists; pass a new one") from None
             target = sqlite3.connect(path)
             try:
-                _driver(self._live()).backup(target)
+                driver_of(self._live()).backup(target)
                 target.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
             except BaseException:
                 path.unlink()
@@ -172,8 +173,8 @@ class Store:
 
     def _undo(self, connection: Connection) -> None:
         try:
-            if _driver(connection).in_transaction:
-                connection.exec_driver_sql("ROLLBACK")
+            if driver_of(connection).in_transaction:
+                driver_of(connection).execute("ROLLBACK")
         except (DBAPIError, sqlite3.Error):
             self._drop()  # a connection in an unknown state is not used again; SQLite undoes what was not committed
 
@@ -312,12 +313,6 @@ _PROBLEMS = {
 
 def _name(error: BaseException | None) -> str:
     return getattr(error, "sqlite_errorname", None) or type(error).__name__
-
-
-def _driver(connection: Connection) -> sqlite3.Connection:
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver
 
 
 def _identity_of(path: Path) -> tuple[int, int]:
