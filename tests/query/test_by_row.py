@@ -16,6 +16,7 @@ from discreet.query.moments import Moment
 from discreet.query.options import Options
 from discreet.query.plan import Aggregate, Key
 from discreet.query.private import private_plan
+from discreet.query.run import Run
 from discreet.query.target import Target
 from query.tables import PRIVATE, PUBLIC, block, session_of, steps, visits, without_noise
 
@@ -152,6 +153,17 @@ def test_groups_that_are_shown_come_in_the_order_of_their_keys_with_their_own_su
         assert found.groups == len(shown)
         assert found.moments[0].values.tolist() == [shown[city][0] for city in sorted(shown)]
         assert found.moments[1].values == pytest.approx([shown[city][1] for city in sorted(shown)], abs=1e-3)
+
+
+def test_keys_that_are_equal_but_not_the_same_are_shown_as_they_are() -> None:
+    for values in ((0, 1), (False, True), (0.0, 1.0), (-0.0, 1.0), (0, 1)):
+        key = Key("k0", "BIGINT", "city", values)
+        plan = private_plan(
+            block(BOUNDED[0], keys=(key,), row_level=True, rows_per_unit=1), Target(epsilon=1, delta=1e-6), Options()
+        )
+        with session_of(visits(1, 1, 1)) as session:
+            shown = Run(session, plan, None).keys()["k0"]
+        assert repr(shown.to_pylist()) == repr(list(values))
 
 
 def test_negative_zero_is_the_group_of_zero(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import nonnegative, positive
@@ -48,7 +49,7 @@ class Asked:
         """What is paid for it; None if it is free."""
         return self.target if self.plans else None
 
-    @property
+    @cached_property
     def cost(self) -> Cost:
         """What answering it costs, never above the price."""
         return total_cost(self.plans)

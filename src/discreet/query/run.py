@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,12 +25,29 @@ if TYPE_CHECKING:
     from discreet.engines import Session
     from discreet.noise import Generator
     from discreet.query.bounding import Coded, Grid
+    from discreet.query.plan import Key
     from discreet.query.private import Private
 
 __all__ = ["Run"]
 
+_KEPT = 1 << 16
+"""Keys of up to so many public groups are kept for the next question."""
+
 _SHARE_OF_UNITS = 0.9
 """Quantiles weigh down the units that have more rows than this share of all; tails of sizes are beyond it."""
+
+
+def _columns(keys: tuple[Key, ...]) -> dict[str, pa.Array]:
+    """The columns of the keys of all public groups, in order of the lists."""
+    shape = [len(key.values or ()) for key in keys]
+    places = np.unravel_index(np.arange(math.prod(shape)), shape)
+    return {key.column: gathered(key.values or (), place) for key, place in zip(keys, places, strict=True)}
+
+
+@lru_cache(maxsize=8)
+def _kept_columns(keys: tuple[Key, ...], kinds: tuple[type, ...]) -> dict[str, pa.Array]:  # noqa: ARG001
+    """The same, for values of these types: 1 and True are equal, and are not one column."""
+    return _columns(keys)
 
 
 class Run:
@@ -128,11 +145,10 @@ class Run:
         if not plan.public:
             table = self.session.table("SELECT * FROM q__kept ORDER BY place")
             return {key.column: table[key.column] for key in plan.block.keys}
-        shape = [len(key.values or ()) for key in plan.block.keys]
-        places = np.unravel_index(np.arange(plan.cells), shape)
-        return {
-            key.column: gathered(key.values or (), place) for key, place in zip(plan.block.keys, places, strict=True)
-        }
+        if plan.cells > _KEPT or any(isinstance(value, float) for key in plan.block.keys for value in key.values or ()):
+            return _columns(plan.block.keys)
+        kinds = tuple(type(value) for key in plan.block.keys for value in key.values or ())
+        return dict(_kept_columns(plan.block.keys, kinds))
 
     def placed(self, places: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Numbers by group, added up; groups that have none are 0."""
