@@ -29,6 +29,7 @@ _DELIMITERS = ",;\t|"
 _SAMPLE = 1000
 _SHARE = 0.9
 _FLOATS = ("DOUBLE", "FLOAT")
+_BYTEWISE = ("VARCHAR", "DECIMAL", "UUID", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "TIMESTAMP")
 _AS_TEXTS = "hive_types_autocast = false"  # what `year=2024` in a path is would depend on all other paths
 _LOOKED_THROUGH = 1 << 28  # cells in columns of floats, or of texts: a second or two
 _GUESSES = {
@@ -105,7 +106,8 @@ def parquet_rows(
 
     DuckDB would cast the values of the later files to the types of the first, and fail where one does not fit. Bytes of
     texts that are not UTF-8, against the format, are read as question marks. What every question does with these, and
-    with a NaN, does not depend on other rows: see `_replaced` and `_with_nan`.
+    with a NaN, does not depend on other rows, and no condition is decided by a range that is wrong: see `_replaced`,
+    `_with_nan` and `_disordered`.
     """
     listed = _listed(paths)
     schemas: dict[str, list[tuple[Any, ...]]] = {}
@@ -137,11 +139,12 @@ def parquet_rows(
             strictly = f"read_parquet({listed})" if kinds.get(quoted(column)) == "JSON" else rows
             _look_through(paths[0], column, strictly, run=run)
     [(length,)] = run(f"SELECT sum(num_rows) FROM parquet_file_metadata({listed})")
+    floats = [column for column in kinds if kinds[column] in _FLOATS]
+    texts = [column for column in kinds if kinds[column] == "VARCHAR"]
     named = {
-        **_with_nan([column for column in kinds if kinds[column] in _FLOATS], rows, length=int(length or 0), run=run),
-        **_replaced(
-            [column for column in kinds if kinds[column] == "VARCHAR"], listed, length=int(length or 0), run=run
-        ),
+        **_with_nan(floats, rows, length=int(length or 0), run=run),
+        **_replaced(texts, listed, length=int(length or 0), run=run),
+        **_disordered(kinds, listed, run=run),
     }
     listed_columns = ", ".join(f"{sql} AS {column}" for column, sql in named.items())
     return f"(SELECT * REPLACE ({listed_columns}) FROM {rows})" if named else rows
@@ -185,8 +188,39 @@ def _replaced(
 
     if texts and length * len(texts) <= _LOOKED_THROUGH:
         texts = [] if is_text(texts) else [column for column in texts if not is_text([column])]
-    # of this the range begins at '', and no condition on it is handed to the scan
-    return {column: f"CASE WHEN length({column}) = 0 THEN '' ELSE {column} END" for column in texts}
+    return {column: _without_range(column, "VARCHAR") for column in texts}
+
+
+def _disordered(
+    kinds: Mapping[str, str], listed: str, *, run: Callable[[str], list[tuple[Any, ...]]]
+) -> dict[str, str]:
+    """SQL of the columns whose stated range is in another order than that of their values.
+
+    Until 2018 programs compared texts and other bytes as signed numbers, by which "é" is below "b", and stated the
+    range in fields that were given up for that reason. DuckDB reads them still, and believes that there is no "é" in a
+    file with a "z". The order of INT96, the first format of timestamps, was never fixed.
+    """
+    try:
+        found = run(
+            f"SELECT DISTINCT path_in_schema, type = 'INT96' FROM parquet_metadata({listed}) "
+            "WHERE (type = 'INT96' OR (stats_min_value IS NULL AND stats_max_value IS NULL)) "
+            "AND coalesce(stats_min, stats_max, stats_min_value, stats_max_value) IS NOT NULL"
+        )
+    except EngineError:  # a range of times that no calendar has cannot be shown: of other columns nothing is known then
+        old = {(column, False) for column in kinds}
+    else:
+        old = {(quoted(str(name)), bool(time)) for name, time in found}
+    return {
+        column: _without_range(column, kind)
+        for column, kind in kinds.items()
+        if (column, kind.startswith("TIMESTAMP")) in old and kind.startswith(_BYTEWISE)
+    }
+
+
+def _without_range(column: str, kind: str) -> str:
+    """SQL of the same values, of which DuckDB knows no range; it sees through `x || ''` and replace(x, '?', '?')."""
+    text = f"CASE WHEN {column} IS NULL THEN NULL ELSE concat(TRY(CAST({column} AS VARCHAR)), '') END"
+    return text if kind == "VARCHAR" else f"TRY_CAST({text} AS {kind})"
 
 
 def _converted(schema: list[tuple[Any, ...]]) -> list[str]:
