@@ -598,8 +598,20 @@ def test_no_timestamp_in_memory_can_stop_a_question(engine: DuckDBEngine, kind: 
             assert session.numpy(QUESTIONS[0].format(relation))["n"].tolist() == [2]
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_a_time_with_a_zone_is_read_in_microseconds_whatever_it_is_stored_in(
+    engine: DuckDBEngine, tmp_path: Path, unit: str
+) -> None:
+    times = pa.table({"c": pa.array([dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)], pa.timestamp(unit, "UTC"))})
+    for name, source in (("memory", times), ("file", parquet(tmp_path / "a.parquet", times))):
+        relation = engine.register(name, source)
+        assert engine.schema(relation) == [("c", "TIMESTAMP WITH TIME ZONE")]
+
+
 @pytest.mark.parametrize(
-    "kind", [pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ms")], ids=str
+    "kind",
+    [pa.timestamp("ms"), *(pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC"))],
+    ids=str,
 )
 def test_no_timestamp_in_a_file_can_stop_a_question(engine: DuckDBEngine, tmp_path: Path, kind: pa.DataType) -> None:
     relations = []
