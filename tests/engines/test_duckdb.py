@@ -769,6 +769,30 @@ def test_a_column_whose_range_is_not_believed_has_the_same_values(kind: str) -> 
     )
 
 
+def test_dates_are_read_as_they_are_where_a_calendar_has_them_all(engine: DuckDBEngine, tmp_path: Path) -> None:
+    known, strange = dt.date(2024, 1, 31), 5_000_000  # a day in the year 15 659
+    days = {
+        "plain": pa.array([known, None, known]),
+        "ends": pa.array([dt.date(1, 1, 1), dt.date(9999, 12, 31)]),
+        "none": pa.array([None, None], pa.date32()),
+        "strange": pa.array([1, strange, None], pa.int32()).view(pa.date32()),
+    }
+    for stated in (True, False):
+        for name, column in days.items():
+            path = tmp_path / f"{name} {stated}.parquet"
+            pq.write_table(pa.table({"d": column}), path, write_statistics=stated, row_group_size=1)
+            engine.register(f"{name} {stated}", path)
+            engine.register(f"{name} {stated} cast", path, types={"d": "TIMESTAMP"})
+    views = dict(engine._run("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"))
+    for stated in (True, False):
+        for name in days:
+            assert ("CASE" in views[f"{name} {stated}"]) == (name == "strange")
+        read = rows(engine, f'main."strange {stated}"')
+        assert sorted(map(str, read)) == sorted(["(datetime.date(1970, 1, 2),)", "(None,)", "(None,)"])
+        again = rows(engine, f'main."strange {stated} cast"')
+        assert sorted(map(str, again)) == sorted(["(datetime.datetime(1970, 1, 2, 0, 0),)", "(None,)", "(None,)"])
+
+
 def test_texts_in_a_data_set_that_are_not_utf8_are_refused(engine: DuckDBEngine, tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", pa.table({"u": [1, 2, 3, 4], "c": no_text()}))
     with pytest.raises(SourceError, match="values that its types do not allow"):

@@ -7,7 +7,7 @@ such dates: one row could stop a question. So relations have the years 1 to 9999
 
 from __future__ import annotations
 
-__all__ = ["calm"]
+__all__ = ["calm", "is_calm"]
 
 _YEARS = ("0001-01-01", "9999-12-31")
 _MOMENTS = ("0001-01-01 00:00:00", "9999-12-31 23:59:59")
@@ -43,3 +43,11 @@ def calm(sql: str, kind: str) -> tuple[str, str]:
     target = _MICROSECONDS.get(kind, kind)
     value = sql if target == kind else f"TRY_CAST({sql} AS {target})"
     return f"CASE WHEN {sql} BETWEEN {low} AND {high} THEN {value} END", target
+
+
+def is_calm(sql: str, kind: str) -> str | None:
+    """SQL over all rows of a column: whether `calm` would change nothing; None for types of which it is not asked."""
+    if kind not in _LIMITS or kind in _MICROSECONDS:
+        return None
+    low, high = (f"CAST('{limit}' AS {kind})" for limit in _LIMITS[kind])
+    return f"coalesce(min({sql}) >= {low} AND max({sql}) <= {high}, true)"

@@ -15,7 +15,8 @@ import numpy as np
 
 from discreet.arguments import count
 from discreet.engines.arrow import array_of, taken
-from discreet.engines.calendar import calm
+from discreet.engines.calendar import calm as calmed
+from discreet.engines.calendar import is_calm
 from discreet.engines.failures import guarded
 from discreet.engines.files import csv_rows, distinct_names, files_of, parquet_rows
 from discreet.engines.frames import frame_of
@@ -231,8 +232,9 @@ class DuckDBEngine:
                 relation = self._register_frame(name, frame, wanted=wanted, leave_out=leave_out)
             elif isinstance(source, str | os.PathLike):
                 left = {column.lower() for column in leave_out}
-                rows, wanted = self._rows_of_files(source, table=table, wanted=wanted, leave_out=left)
-                projection = self._projection(name, rows, wanted=wanted, leave_out=leave_out)
+                rows, wanted, kind = self._rows_of_files(source, table=table, wanted=wanted, leave_out=left)
+                calm = self._calm(rows, left) if kind == "parquet" else ()
+                projection = self._projection(name, rows, wanted=wanted, leave_out=leave_out, calm=calm)
                 self._run(f"CREATE VIEW main.{view} AS SELECT {projection} FROM {rows}")
                 relation = f"main.{view}"
             else:
@@ -326,8 +328,8 @@ class DuckDBEngine:
 
     def _rows_of_files(
         self, source: str | os.PathLike[str], *, table: str | None, wanted: dict[str, str], leave_out: Collection[str]
-    ) -> tuple[str, dict[str, str]]:
-        """SQL of a scan, and the types to cast to."""
+    ) -> tuple[str, dict[str, str], str]:
+        """SQL of a scan, the types to cast to, and the kind of the files."""
         files = files_of(source)
         if (files.kind == "database") != (table is not None):
             raise SourceError(
@@ -337,11 +339,11 @@ class DuckDBEngine:
             )
         try:
             if table is not None:
-                return self._stored_table(files.paths[0], table, leave_out=leave_out), wanted
+                return self._stored_table(files.paths[0], table, leave_out=leave_out), wanted, files.kind
             self._allowed.extend(files.paths)
             if files.kind == "csv":
-                return csv_rows(files.paths, types=wanted, run=self._run)
-            return parquet_rows(files.paths, leave_out=leave_out, run=self._run), wanted
+                return *csv_rows(files.paths, types=wanted, run=self._run), files.kind
+            return parquet_rows(files.paths, leave_out=leave_out, run=self._run), wanted, files.kind
         except EngineError:
             reason = f"cannot be read as {files.kind.capitalize() if files.kind != 'csv' else 'CSV'}"
         raise SourceError(os.fspath(source), reason, "See that the file is whole and that this user may read it.")
@@ -417,11 +419,33 @@ class DuckDBEngine:
         replaced = ", ".join(f'{text} COLLATE "C" AS {text}' for text in texts)
         return f"(SELECT * REPLACE ({replaced}) FROM {relation})" if texts else relation
 
-    def _projection(self, name: str, rows: str, *, wanted: Mapping[str, str], leave_out: Collection[str]) -> str:
+    def _calm(self, rows: str, leave_out: Collection[str]) -> tuple[str, ...]:
+        """The columns whose dates and times are all such as a calendar has: Parquet files state their ranges."""
+        asked = {
+            row[0]: is_calm(quoted(row[0]), row[1])
+            for row in self._run(f"DESCRIBE SELECT * FROM {rows}")
+            if row[0].lower() not in leave_out
+        }
+        asked = {column: sql for column, sql in asked.items() if sql is not None}
+        if not asked:
+            return ()
+        [found] = self._run(f"SELECT {', '.join(map(str, asked.values()))} FROM {rows}")
+        return tuple(column for column, is_so in zip(asked, found, strict=True) if is_so)
+
+    def _projection(
+        self,
+        name: str,
+        rows: str,
+        *,
+        wanted: Mapping[str, str],
+        leave_out: Collection[str],
+        calm: Collection[str] = (),
+    ) -> str:
         """The columns of the relation: as stored, or cast where another type is wanted.
 
         The labels of an ENUM are values (those of a categorical column are taken from its rows), so such columns are
-        texts here. Dates that no calendar has are NULL.
+        texts here. Dates that no calendar has are NULL; columns that are known to have none of them are read as they
+        are, for the engine is quicker with a column than with an expression.
         """
         columns = [(row[0], row[1]) for row in self._run(f"DESCRIBE SELECT * FROM {rows}")]
         known = {column.lower() for column, _ in columns}
@@ -436,10 +460,10 @@ class DuckDBEngine:
         for column, kind in columns:
             if column.lower() in left:
                 continue
-            value, stored = calm(quoted(column), kind)
+            value, stored = (quoted(column), kind) if column in calm else calmed(quoted(column), kind)
             target = wanted.get(column.lower(), _ENUM.sub("VARCHAR", stored))
             if target != stored:
-                value, _ = calm(f"TRY_CAST({value} AS {target})", _FULL.get(target, target))
+                value, _ = calmed(f"TRY_CAST({value} AS {target})", _FULL.get(target, target))
             parts.append(value if value == quoted(column) else f"{value} AS {quoted(column)}")
         return ", ".join(parts)
 
