@@ -604,6 +604,20 @@ def test_a_file_that_is_gone_is_noticed_before_anything_is_paid(tmp_path: Path) 
     assert charges(curator) == 0
 
 
+def test_a_file_that_has_changed_is_noticed_before_anything_is_paid(tmp_path: Path) -> None:
+    """The new one may hold what the old one was looked through for: then one row would decide about others."""
+    pq.write_table(visits(), tmp_path / "visits.parquet")
+    curator = opened(tmp_path / "visits.parquet")
+    first = curator.sql("SELECT COUNT(*) FROM visits", epsilon=0.5)
+    pq.write_table(visits(seed=1), tmp_path / "visits.parquet")
+    with pytest.raises(DiscreetError, match="has changed since the data was opened"):
+        curator.sql("SELECT COUNT(*) FROM visits WHERE spend > 1", epsilon=0.5)
+    assert charges(curator) == 1
+    again = curator.sql("SELECT COUNT(*) FROM visits", epsilon=0.5)  # about the data that was opened
+    assert again.repeated
+    assert again.fetchall() == first.fetchall()
+
+
 def test_changed_files_are_another_question(tmp_path: Path) -> None:
     answers = []
     for rows in (visits(), None, visits(seed=1)):

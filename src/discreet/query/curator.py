@@ -357,10 +357,19 @@ class Curator:
             raise InvalidArgument("curator", self.policy.name, "it was closed; open the data again")
 
     def _check_files(self) -> None:
-        """Refuses, before anything is paid, if a file of the data is gone."""
-        for path, *_ in self._files:
-            if path is not None and not Path(path).exists():
-                raise SourceError(path, "is no longer there", "Put it back, or open the data again.")
+        """Refuses, before anything is paid, if a file of the data is gone or is another one than was opened.
+
+        What makes every row count by itself was looked at when it was opened.
+        """
+        for path, *facts in self._files:
+            if path is None:
+                continue
+            try:
+                status = Path(path).stat()
+            except OSError:
+                raise SourceError(path, "is no longer there", "Put it back, or open the data again.") from None
+            if facts[-2:] != [status.st_size, status.st_mtime_ns]:
+                raise SourceError(path, "has changed since the data was opened", "Open the data again.")
 
     def _public_tables(self, question: Question) -> dict[str, pa.Table]:
         if not question.public_tables:
