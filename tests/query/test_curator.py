@@ -725,3 +725,35 @@ def test_days_between_dates_without_bounds_are_not_clamped_to_the_whole_calendar
             assert row[0] == pytest.approx(149.5, abs=15)
         (row,) = curator.sql("SELECT AVG(year(day)) AS mean FROM data", epsilon=2.0).fetchall()
         assert row[0] == pytest.approx(2023, abs=15)
+
+
+def test_whole_numbers_that_are_computed_stay_whole_numbers() -> None:
+    with opened() as curator:
+        answer = curator.sql("SELECT COUNT(*) + 1 AS x, 2 * COUNT(*) AS y, 0 - COUNT(*) AS z FROM visits", epsilon=0.1)
+        x, y, z = answer.fetchall()[0]
+        assert (type(x), type(y), type(z)) == (int, int, int)
+        assert (y, z) == (2 * (x - 1), 1 - x)
+        assert answer.to_pandas().dtypes.astype(str).tolist() == ["int64"] * 3
+        assert type(answer.intervals().to_pylist()[0]["x"]) is int
+
+
+def test_an_answer_whose_columns_are_nested_too_deeply_for_intervals_is_shown_without() -> None:
+    with opened() as curator:
+        answer = curator.sql(f"SELECT {'+'.join(['COUNT(*)'] * 150)} AS n FROM visits", epsilon=0.1)
+        assert answer.fetchall()[0][0] % 150 == 0
+        assert answer.no_interval == {"n": "the SELECT list is nested too deeply"}
+        assert "nested too deeply" in str(answer)
+        assert answer.intervals().column_names == ["n"]
+
+
+def test_a_bound_is_called_by_the_aggregate_that_it_is_for() -> None:
+    with opened() as curator:
+        answer = curator.sql("SELECT AVG(spend) AS a, MEDIAN(spend) AS m FROM visits", epsilon=0.1)
+        assert {"sum for avg(spend)", "number of values for avg(spend)"} <= set(answer.bounds)
+
+
+def test_several_tables_in_memory_have_one_name_in_the_ledger(tmp_path: Path) -> None:
+    tables = {"a": visits(), "b": visits()}
+    with Curator.open(tables, unit="user_id", budget=BUDGET, name="shop", ledger=tmp_path / "l") as curator:
+        assert curator.ledger.datasets() == ("shop",)
+        curator.sql("SELECT COUNT(*) FROM a JOIN b USING (user_id)", epsilon=0.1)

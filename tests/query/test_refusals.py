@@ -9,6 +9,13 @@ from discreet.query.parse import parse
 from query import shop
 
 REFUSED = [
+    # by the name that was written, with what to write instead
+    ("SELECT strftime(day, '%Y'), bool_or(ok) FROM visits GROUP BY 1", "BOOL_OR is not supported"),
+    ("SELECT user_id, bool_and(ok) AS o FROM visits GROUP BY user_id", "MAX(CASE WHEN condition"),
+    ("SELECT date_format(day, '%Y') AS y, COUNT(*) FROM visits GROUP BY y", "write strftime"),
+    ("SELECT to_char(day, 'YYYY') AS y, COUNT(*) FROM visits GROUP BY y", "write strftime"),
+    ("SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM regions r WHERE r.city = v.city)", "IN (SELECT"),
+    ("SELECT city, COUNT(*) AS n FROM visits GROUP BY city QUALIFY RANK() OVER (ORDER BY n) < 3", "SELECT * FROM (SEL"),
     ("SELECT city, cty, COUNT(*) FROM visits GROUP BY city", "did you mean 'city'"),
     # rows of people
     ("SELECT * FROM visits", "rows of people"),
@@ -255,3 +262,27 @@ def test_names_that_are_used_many_times_cannot_make_the_planner_work_without_end
         text += f", a{i + 1} AS (SELECT x.n FROM a{i} x JOIN a{i} y ON x.n = y.n)"
     with pytest.raises(QueryRefused, match="too many tables"):
         parse(f"{text} SELECT * FROM a12", shop.CATALOG)
+
+
+@pytest.mark.parametrize("operator", ["+", "-"])
+@pytest.mark.parametrize("term", ["COUNT(*)", "SUM(spend)"])
+def test_a_long_sum_is_planned_term_by_term(term: str, operator: str) -> None:
+    """Each side of + was looked at twice: forty terms would have taken for ever."""
+    question = parse(f"SELECT {operator.join([term] * 40)} AS n FROM visits", shop.CATALOG)
+    assert len(question.blocks[0].aggregates) == 1
+    inside = parse(f"SELECT SUM({operator.join(['spend'] * 40)}) AS n FROM visits", shop.CATALOG)
+    assert inside.blocks[0].aggregates[0].bounds is not None
+
+
+@pytest.mark.parametrize("end", [";", "; -- done", " -- done", ";\n/* done */\n", ";;"])
+def test_what_stands_behind_the_question_does_not_matter(end: str) -> None:
+    plain = parse("SELECT COUNT(*) AS n FROM visits", shop.CATALOG)
+    assert parse(f"SELECT COUNT(*) AS n FROM visits{end}", shop.CATALOG).after == plain.after
+
+
+@pytest.mark.parametrize(
+    "text", ["; -- nothing", "SELECT 1; SELECT 2", "SELECT COUNT(*) FROM visits; DROP TABLE visits"]
+)
+def test_more_and_less_than_one_question_are_refused(text: str) -> None:
+    with pytest.raises(QueryRefused):
+        parse(text, shop.CATALOG)

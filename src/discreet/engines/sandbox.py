@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from discreet.engines.failures import guarded
@@ -54,7 +55,7 @@ class Sandbox:
             for name, table in tables.items():
                 quoted(name)  # refuses what is no name
                 guarded(lambda name=name, table=table: cursor.register(name, table))  # type: ignore[misc]
-            return guarded(lambda: cursor.sql(sql).to_arrow_table())
+            return _plain(guarded(lambda: cursor.sql(sql).to_arrow_table()))
         finally:
             cursor.close()
 
@@ -69,3 +70,14 @@ class Sandbox:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """The same, with whole numbers of 128 bits as BIGINT where all fit; Arrow has them as decimals."""
+    import pyarrow as pa
+
+    for place, column in enumerate(table.columns):
+        if column.type == pa.decimal128(38, 0):
+            with suppress(pa.ArrowInvalid):  # too large
+                table = table.set_column(place, table.column_names[place], column.cast(pa.int64()))
+    return table

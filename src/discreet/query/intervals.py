@@ -37,6 +37,7 @@ _KEPT = "it is taken over rows that noisy numbers have picked"
 _DISTINCT = "DISTINCT compares noisy numbers"
 _GROUPED = "rows are grouped by it"
 _NO_NUMBER = "it is not a number"
+_DEEP = "the SELECT list is nested too deeply"
 
 
 def with_intervals(question: Question, numbers: Collection[str], lost: tuple[float, ...] = ()) -> str:
@@ -59,6 +60,13 @@ def takes_extremes(question: Question) -> bool:
 
 
 def _walked(question: Question, numbers: Collection[str], lost: tuple[float, ...]) -> tuple[str, dict[str, str]]:
+    try:
+        return _ends(question, numbers, lost)
+    except RecursionError:  # a sum of sixty aggregates, say
+        return question.after, dict.fromkeys(numbers, _DEEP)
+
+
+def _ends(question: Question, numbers: Collection[str], lost: tuple[float, ...]) -> tuple[str, dict[str, str]]:
     import sqlglot
     from sqlglot import exp
 

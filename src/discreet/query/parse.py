@@ -139,7 +139,7 @@ def _tree(source: Source) -> tuple[Any, tuple[tuple[str, Any], ...]]:
         raise _syntax(source, error) from None
     except RecursionError:
         raise source.refusal("this question is nested too deeply", advice="split it into steps") from None
-    trees = [tree for tree in trees if tree is not None]
+    trees = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]  # a comment at the end
     if len(trees) != 1:
         raise source.refusal(
             "a question is one SELECT" if trees else "the question is empty", advice="write one SELECT ... FROM ..."

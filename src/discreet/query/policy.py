@@ -180,7 +180,8 @@ class Policy:
         """The policy of one source without a file: a path, a pattern, a database, a table in memory, or a mapping.
 
         The table is called `name`, or after the file ("data" in memory). Of a database, `table` is read, or else all
-        tables that have the column `unit`. A mapping has several sources by name, which share `unit` and the limits.
+        tables that have the column `unit`. A mapping has several sources by name, which share `unit` and the limits;
+        `name` is then what the ledger calls all of them.
         Where there are several tables, `columns` are named as "table.column".
         """
         given: object = unit
@@ -268,8 +269,8 @@ def _column(name: str, facts: ColumnPolicy | Mapping[str, Any]) -> ColumnPolicy:
 def _sources(source: Any, *, name: str | None, table: str | None, unit: str) -> dict[str, tuple[Any, str | None]]:
     """Tables by name, each with its source and the table of a database."""
     if isinstance(source, Mapping):
-        if name is not None or table is not None:
-            raise InvalidArgument("name", name or table, "a mapping of sources names its tables itself")
+        if table is not None:
+            raise InvalidArgument("table", table, "a mapping of sources names its tables itself")
         return {str(key): (one, None) for key, one in source.items()}
     if isinstance(source, str | os.PathLike):
         from discreet.engines.files import files_of

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
+from discreet.query.moments import moments_of
+
 if TYPE_CHECKING:
     from discreet.query.moments import Moment
     from discreet.query.private import Private
@@ -22,8 +24,11 @@ def report_of(plans: tuple[Private, ...]) -> tuple[str, ...]:
 
 def in_words(plan: Private, moment: Moment) -> str:
     """What a moment is, by the names that the analyst gave."""
-    names: dict[str | None, str] = {a.argument: a.label for a in plan.block.aggregates if a.argument is not None}
-    return moment.label.replace(f" of {moment.argument}", f" for {names.get(moment.argument, '')}")
+    if moment.argument is None:
+        return moment.label
+    asked = plan.block.aggregates
+    name = next((aggregate.label for aggregate in asked if moment in moments_of(aggregate, asked)), "")
+    return moment.label.replace(f" of {moment.argument}", f" for {name}")
 
 
 def _of_plan(plan: Private) -> list[str]:

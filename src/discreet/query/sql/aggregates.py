@@ -87,7 +87,9 @@ def calls_of(source: Source, node: exp.Expr) -> Call:
         return _within(source, node, condition, whole)
     advice = instead_of(_name(node))
     if advice is not None:
-        raise source.refusal(f"{_name(node)} is not supported", advice=advice, at=whole)
+        called = source.called(node) or ""
+        name = called.upper() if instead_of(called) == advice else _name(node)
+        raise source.refusal(f"{name} is not supported", advice=advice, at=whole)
     extra = _unread(node)
     if extra:
         raise source.refusal(

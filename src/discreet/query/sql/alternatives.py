@@ -12,10 +12,14 @@ _COMMON = "SELECT x, COUNT(*) AS n ... GROUP BY x ORDER BY n DESC LIMIT 1 finds 
 _PAIRS = (
     "build it from averages: AVG(x * y) - AVG(x) * AVG(y) is the covariance, and AVG(x * x) - AVG(x) ** 2 the variance"
 )
-_TRUTH = "count with COUNT_IF(condition), and compare with COUNT(*)"
+_TRUTH = (
+    "count with COUNT_IF(condition), and compare with COUNT(*); for each person, write MAX(CASE WHEN condition THEN 1 "
+    "ELSE 0 END)"
+)
 _PRODUCT = "use EXP(SUM(LN(x))) for products, EXP(AVG(LN(x))) for geometric means"
 _SPREAD = "describe the spread with STDDEV and QUANTILE_CONT(x, [0.05, 0.5, 0.95])"
 _HASH = "group by the value itself; keys that are not public are chosen privately"
+_FORMAT = "write strftime(t, '%Y-%m-%d'), or date_trunc('month', t)"
 _LISTS = "lists are not supported: use columns with plain values"
 
 _INSTEAD: dict[str, str] = {
@@ -46,6 +50,8 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("reservoir_quantile",), "write QUANTILE_CONT(x, 0.5)"),
     **dict.fromkeys(("md5", "hash", "sha1", "sha256", "md5_number"), _HASH),
     **dict.fromkeys(("unnest", "explode", "generate_series", "range", "list_value"), _LISTS),
+    **dict.fromkeys(("to_char", "date_format", "format_date", "formatdatetime", "dateformat"), _FORMAT),
+    **dict.fromkeys(("epoch_ms", "epoch_us", "epoch_ns", "unix_timestamp", "to_unixtime"), "write epoch(t): seconds"),
     **dict.fromkeys(("time_bucket", "date_bin"), "write date_trunc('hour', t), or 'day', 'week', 'month', ..."),
     **dict.fromkeys(
         ("to_timestamp", "make_date", "make_timestamp", "strptime"), "write CAST(x AS DATE) or AS TIMESTAMP"

@@ -319,14 +319,14 @@ def _plus(sign: int) -> Callable[[Expressions, Any], Value]:
             return _moved(at, _moment(at, left), sign * amount, unit, node)
         value = at.value(left)
         if not value.type.temporal:
-            return combine(operator, at.number(left), at.number(right))
+            return combine(operator, at.as_number(value, left), at.number(right))  # each once: sums are nested deeply
         other = at.value(right)
         if sign < 0 and value.kind == other.kind == "date":
-            start, end = _moment(at, right), _moment(at, left)
+            start, end = tamed(other), tamed(value)
             sql = f"DATE_DIFF('day', {start.sql}, {end.sql})"
             return derived(sql, BIGINT, (start, end), bounds=_days_between(start, end), limits=(-(10**7), 10**7))
         if value.kind == "date" and other.is_literal and other.kind == "integer":
-            moved = _moved(at, _moment(at, left), sign * int(other.python), "day", node)
+            moved = _moved(at, tamed(value), sign * int(other.python), "day", node)
             bounds = (moved.bounds[0] / DAY_MICROSECONDS, moved.bounds[1] / DAY_MICROSECONDS)
             return derived(f"CAST({moved.sql} AS DATE)", DATE, (moved,), bounds=bounds)
         raise at.source.refusal(

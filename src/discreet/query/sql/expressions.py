@@ -97,7 +97,10 @@ class Expressions:
 
     def number(self, node: exp.Expr) -> Value:
         """The value of a numeric expression."""
-        value = self.value(node)
+        return self.as_number(self.value(node), node)
+
+    def as_number(self, value: Value, node: exp.Expr) -> Value:
+        """The value of this node, if it is a number."""
         if value.kind == "null":
             return derived("CAST(NULL AS DOUBLE)", DOUBLE, (value,), values=(None,))
         if not value.type.numeric:
@@ -225,7 +228,10 @@ def _refused(node: exp.Expr, called: str | None) -> tuple[str, str]:
             "aggregate per person in a subquery (GROUP BY the unit column), then over people",
         )
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
-        return "a subquery cannot stand here", "write it as a join on the unit column, or as a table in FROM or WITH"
+        return (
+            "a subquery cannot stand here",
+            "write it as a join on the unit column, as x IN (SELECT ... FROM a public table), or as a table in FROM",
+        )
     if isinstance(node, exp.Lambda | exp.Array | exp.Struct | exp.Bracket | exp.Dot | exp.Map | exp.Tuple):
         return "lists, structs, maps and lambdas are not supported", "use columns with plain values"
     if isinstance(node, exp.Star):

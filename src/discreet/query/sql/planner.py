@@ -401,7 +401,10 @@ class Planner:
 
 CLAUSES = {
     "JOINS": ("a join cannot stand here", "write SELECT first: SELECT ... FROM a JOIN b ON ..."),
-    "QUALIFY": ("QUALIFY is not supported", "aggregate per person in a subquery (GROUP BY the unit column)"),
+    "QUALIFY": (
+        "QUALIFY is not supported",
+        "of an aggregated answer, write SELECT * FROM (SELECT ..., RANK() OVER (...) AS r ...) WHERE r <= 3",
+    ),
     "SAMPLE": ("sampling is not supported", "leave it out: every row counts, and sampling would not save budget here"),
     "PIVOTS": ("PIVOT is not supported", "use COUNT(*) FILTER (WHERE ...) or GROUP BY"),
     "LATERALS": ("LATERAL is not supported", "use a join"),
@@ -409,6 +412,6 @@ CLAUSES = {
     "CUBE": ("CUBE is not supported", "ask for each grouping with its own GROUP BY, joined with UNION ALL"),
     "GROUPING_SETS": ("GROUPING SETS are not supported", "use one GROUP BY for each, joined with UNION ALL"),
     "RECURSIVE": ("WITH RECURSIVE is not supported", "write the steps out"),
-    "WINDOWS": ("WINDOW is not supported", "aggregate per person in a subquery (GROUP BY the unit column)"),
+    "WINDOWS": ("WINDOW is not supported", "write the window out after OVER, over an aggregated answer"),
     "BY_NAME": ("UNION ALL BY NAME is not supported", "list the columns in the same order on both sides"),
 }
