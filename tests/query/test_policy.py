@@ -20,6 +20,7 @@ from discreet import Budget
 from discreet.engines import DuckDBEngine
 from discreet.errors import EngineError, InvalidArgument, PolicyError, SourceError
 from discreet.query.catalog import Catalog, Column
+from discreet.query.parse import parse
 from discreet.query.policy import ColumnPolicy, Policy, TablePolicy
 from engines.sources import csv, database, parquet, visits
 
@@ -356,11 +357,20 @@ def test_declared_values_come_in_the_type_of_the_column(engine: DuckDBEngine) ->
     assert [bound.isoformat() for bound in found["t"].bounds or ()] == ["2024-01-01T00:00:00", "2024-12-31T12:00:00"]
     assert [bound.isoformat() for bound in found["z"].bounds or ()] == [
         "2024-01-01T00:00:00+00:00",
-        "2024-01-02T00:00:00+00:00",
+        "2024-01-02T23:59:59.999999+00:00",
     ]
     assert (found["p"].keys, found["p"].bounds) == ((Decimal("1.25"), Decimal("2.00")), (0.5, 2))
     assert found["b"].keys == (True, False)
     assert (found["id"].sql_type, found["id"].keys) == ("UUID", (identity,))
+
+
+@pytest.mark.parametrize("last", [dt.date(2024, 1, 2), "2024-01-02"])
+def test_a_date_as_the_upper_bound_of_timestamps_is_the_whole_day(last: object, engine: DuckDBEngine) -> None:
+    schema = pa.schema({"u": pa.int64(), "t": pa.timestamp("us")})
+    columns = {"t": ColumnPolicy(bounds=(dt.date(2024, 1, 1), last))}
+    catalog = resolved(schema.empty_table(), engine, unit="u", columns=columns)
+    key = parse("SELECT date_trunc('hour', t) AS h, COUNT(*) FROM t GROUP BY h", catalog).blocks[0].keys[0]
+    assert len(key.values or ()) == 48
 
 
 @pytest.mark.parametrize(

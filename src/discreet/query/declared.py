@@ -21,6 +21,8 @@ _INTEGERS = {name: (-(1 << bits - 1), (1 << bits - 1) - 1) for name, bits in _BI
     f"U{name}": (0, (1 << bits) - 1) for name, bits in _BITS.items()
 }
 _FLOAT_BITS = 1023
+_WRITTEN_DAY = re.compile(r"\d{4}-?\d{2}-?\d{2}")
+_DAY = dt.timedelta(days=1) - dt.timedelta(microseconds=1)
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 
@@ -39,7 +41,10 @@ def family(sql_type: str) -> str:
 
 
 def bounds_of(bounds: Sequence[Any], sql_type: str) -> tuple[Any, Any]:
-    """Lower and upper bound of a column of numbers (as numbers), dates or timestamps (as such), lower < upper."""
+    """Lower and upper bound of a column of numbers (as numbers), dates or timestamps (as such), lower < upper.
+
+    A date as the upper bound of timestamps is the whole day: its last microsecond.
+    """
     kind = family(sql_type)
     if kind not in ("integer", "float", "decimal", "date", "timestamp", "zoned"):
         raise InvalidArgument(
@@ -47,9 +52,18 @@ def bounds_of(bounds: Sequence[Any], sql_type: str) -> tuple[Any, Any]:
         )
     convert: Callable[[str, Any, str], Any] = _number if kind in ("integer", "float", "decimal") else _READERS[kind]
     low, high = (convert("bounds", bound, sql_type) for bound in bounds)
+    if kind in ("timestamp", "zoned") and _is_day(bounds[1]):
+        high += _DAY
     if not low < high:
         raise InvalidArgument("bounds", list(bounds), "write [lower, upper] with lower < upper")
     return low, high
+
+
+def _is_day(value: Any) -> bool:
+    """Whether a date without a time is written."""
+    if isinstance(value, str):
+        return bool(_WRITTEN_DAY.fullmatch(value))
+    return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
 
 
 def keys_of(keys: Sequence[Any], sql_type: str) -> tuple[Any, ...]:
