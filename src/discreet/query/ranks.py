@@ -190,13 +190,18 @@ class Cells:
     def __init__(
         self, groups: int, group: NDArray[Any], cell: NDArray[Any], weight: NDArray[Any], scale: Scale
     ) -> None:
+        first = scale.cells[0]
+        key = group.astype(np.int64) * (scale.span + 1) + (cell.astype(np.int64) - first)
+        order = np.argsort(key, kind="stable")
+        self._fill(groups, key[order], weight.astype(np.int64)[order], scale)
+
+    def _fill(self, groups: int, key: NDArray[np.int64], weight: NDArray[np.int64], scale: Scale) -> None:
+        """From weights in order of their keys: a group has so many keys as cells, and one more."""
         self.groups, self.scale = groups, scale
         self.first, self.last = scale.cells
-        self._span = self.last - self.first + 2
-        key = group.astype(np.int64) * self._span + (cell.astype(np.int64) - self.first)
-        order = np.argsort(key, kind="stable")
-        self._key = key[order]
-        self._sums = np.concatenate([[0], np.cumsum(weight.astype(np.int64)[order])])
+        self._span = scale.span + 1
+        self._key = key
+        self._sums = np.concatenate([[0], np.cumsum(weight)])
         starts = np.arange(groups, dtype=np.int64) * self._span
         self._start = self._sums[np.searchsorted(self._key, starts)]
         self.total = self._sums[np.searchsorted(self._key, starts + self._span)] - self._start
@@ -205,9 +210,12 @@ class Cells:
     @classmethod
     def tallied(cls, rows: NDArray[np.int64], weight: int, scale: Scale) -> Cells:
         """From the number of rows in every cell of every group, group by group, each row of the same weight."""
+        groups = len(rows) // scale.span
         used = np.flatnonzero(rows)
-        group, cell = np.divmod(used, scale.span)
-        return cls(len(rows) // scale.span, group, cell + scale.cells[0], rows[used] * weight, scale)
+        within = np.diff(np.searchsorted(used, np.arange(groups + 1) * scale.span))
+        cells = cls.__new__(cls)
+        cells._fill(groups, used + np.repeat(np.arange(groups), within), rows[used] * weight, scale)
+        return cells
 
     def below(self, place: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each group the weight in cells up to and including this one."""
