@@ -57,6 +57,19 @@ def test_a_row_counts_with_its_value_cut_to_the_bounds_in_whole_steps(
             assert abs(value) <= moment.steps_of_row(coarser)
 
 
+@pytest.mark.parametrize("bounds", [(-5.0, 30.0), (-1e18, 1e18), (0.0, 1e-12), (3.0, 3.0)])
+def test_the_rows_that_have_a_value_are_those_that_a_sum_adds_up(bounds: tuple[float, float]) -> None:
+    present, total = Moment("present", "x"), Moment("sum", "x", bounds)
+    assert present.is_present_in(total)
+    assert not present.is_present_in(Moment("sum", "y", bounds))
+    assert not present.is_present_in(Moment("sum", "x"))
+    assert not Moment("present", "x", integer=True).is_present_in(total)
+    with session_of(pa.table({"x": pa.array([*VALUES, 5e-324, -1.7e308, 1e18], pa.float64())})) as session:
+        for coarser in (0, 7):
+            got = session.numbers(f"SELECT {present.total()} AS a, count({total.value(coarser)}) AS b FROM t")
+            assert got["a"].tolist() == got["b"].tolist() == [len(VALUES) + 1]
+
+
 @pytest.mark.parametrize("exponent", [0, 5])
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("kind", ["sum", "square"])

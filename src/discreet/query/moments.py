@@ -116,6 +116,12 @@ class Moment:
         assert self.row_bound is not None
         return math.ceil(self.row_bound / math.ldexp(self.quantum, coarser))
 
+    def is_present_in(self, other: Moment) -> bool:
+        """Whether this counts exactly the rows that have a `value` in the other one: neither NULL nor NaN."""
+        return (
+            self.kind == "present" and not self.integer and other.kind == "sum" and other.argument == self.argument
+        ) and other.row_steps is not None
+
     def value(self, coarser: int = 0) -> str:
         """SQL of one row's contribution in steps of 2^coarser quanta, a BIGINT or NULL; never an error.
 

@@ -68,7 +68,10 @@ def _by_row(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
 
 def _row_totals(run: Run, grids: dict[int, Grid], rows: int) -> dict[str, str]:
     moments = run.plan.moments
-    return {f"s{i}": f"CAST({row_total(moments[i], grids[i], rows=rows)} AS BIGINT)" for i in grids}
+    totals = {i: row_total(moments[i], grids[i], rows=rows) for i in grids}
+    for i, j in ((i, j) for i in grids for j in grids if moments[i].is_present_in(moments[j])):
+        totals[i] = f"count({moments[j].value(grids[j].exponent)})"  # which the engine computes once for both
+    return {f"s{i}": f"CAST({total} AS BIGINT)" for i, total in totals.items()}
 
 
 def _selected(run: Run, totals: dict[str, str], rows: int) -> list[NDArray[np.int64]]:
