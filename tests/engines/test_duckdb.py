@@ -436,6 +436,17 @@ def test_two_tables_cannot_share_a_name(engine: DuckDBEngine) -> None:
         engine.register("Visits", visits())
 
 
+def test_no_table_has_the_name_under_which_another_one_is_stored(engine: DuckDBEngine) -> None:
+    """One that had was read in its place, rows of people as rows of a public table."""
+    other, people = pa.table({"x": ["public"]}), pa.table({"x": ["7"]})
+    first = engine.register("people (stored)", other)
+    cast = engine.register("people", people, types={"x": "BIGINT"})
+    assert rows(engine, cast) == [(7,)]
+    assert rows(engine, first) == [("public",)]
+    with DuckDBEngine() as another, pytest.raises(InvalidArgument, match="the engine's own"):
+        another.register("Q__stored people", other)
+
+
 @pytest.mark.parametrize("quoted", [True, False])
 def test_how_a_csv_row_is_read_does_not_depend_on_what_stands_before_it(tmp_path: Path, quoted: bool) -> None:
     """Threads that begin in the middle of a file take the end of a line in a quoted cell for that of a row."""

@@ -227,6 +227,10 @@ class DuckDBEngine:
                 raise InvalidArgument("name", name, "the engine is sealed: register all sources before the first query")
             if name.lower() in self._names:
                 raise InvalidArgument("name", name, "there is a table of this name; names differ by more than case")
+            if name.lower().startswith("q__"):
+                raise InvalidArgument(
+                    "name", name, "choose another name: those that begin with q__ are the engine's own"
+                )
             frame = frame_of(source)
             if frame is not None:
                 relation = self._register_frame(name, frame, wanted=wanted, leave_out=leave_out)
@@ -308,7 +312,7 @@ class DuckDBEngine:
 
     def _register_frame(self, name: str, frame: Any, *, wanted: Mapping[str, str], leave_out: Collection[str]) -> str:
         distinct_names(f"table '{name}'", frame.schema.names)
-        stored = f"{name} (stored)"
+        stored = _stored_name(name)
         try:
             _scan_frame(self._root, stored, frame=frame, projection="")
         except EngineError:
@@ -474,12 +478,17 @@ def _remove(folder: str, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _stored_name(name: str) -> str:
+    """What a frame is called that is read behind a view: names that begin like this are ours alone."""
+    return f"q__stored {name}"
+
+
 def _scan_frame(cursor: duckdb.DuckDBPyConnection, name: str, *, frame: Any, projection: str) -> None:
     """Let a cursor see a table in memory: registered as it is, or behind a view that casts some of its columns."""
     if not projection:
         guarded(lambda: cursor.register(name, frame))
         return
-    stored = f"{name} (stored)"
+    stored = _stored_name(name)
     guarded(lambda: cursor.register(stored, frame))
     view = f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS SELECT {projection} FROM temp.main.{quoted(stored)}"
     guarded(lambda: cursor.execute(view))
