@@ -23,7 +23,7 @@ RESULT = Path(__file__).parent / "results" / "import_time.json"
 REFERENCE = "import numpy"
 JUDGED = "import discreet"
 LIMIT = 1.5
-STATEMENTS = [REFERENCE, JUDGED, "from discreet import Cost", "import scipy.special"]
+STATEMENTS = [REFERENCE, JUDGED, "from discreet import Cost", "from discreet import Curator", "import scipy.special"]
 PROBE = """
 import sys, time
 wall, cpu = time.perf_counter(), time.process_time()
