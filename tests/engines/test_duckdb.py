@@ -104,7 +104,7 @@ def test_what_is_no_number_of_64_bits_is_not_taken_for_one(engine: DuckDBEngine,
 def test_rows_are_picked_as_they_come_and_keep_their_order(
     engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discreet.engines.duckdb._BATCH", 2048)
+    monkeypatch.setattr("discreet.engines.duckdb._GROUPS", 2048)
     asked: list[int] = []
 
     def every_third(batch: pa.RecordBatch) -> np.ndarray:

@@ -47,6 +47,7 @@ _NUMBERS: dict[str, type[np.generic]] = {
     **dict.fromkeys(("FLOAT", "DOUBLE"), np.float64),
 }
 _BATCH = 1 << 20  # rows that are counted at a time
+_GROUPS = 1 << 16  # rows with texts that are looked at at a time: the texts of a batch have to fit into 2 GiB
 _FULL = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE", "DATETIME": "TIMESTAMP"}
 _ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 
@@ -125,7 +126,7 @@ class DuckDBSession:
     def _filtered(self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]]) -> pa.Table:
         import pyarrow as pa
 
-        reader = self._cursor.sql(sql).to_arrow_reader(_BATCH)
+        reader = self._cursor.sql(sql).to_arrow_reader(_GROUPS)
         kept = []
         for batch in reader:
             places = np.flatnonzero(keep(batch))
