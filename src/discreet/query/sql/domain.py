@@ -9,9 +9,9 @@ from discreet.query.sql.text import string
 from discreet.query.sql.value import literal_sql
 
 if TYPE_CHECKING:
-    from discreet.query.sql.value import Value
+    from discreet.query.sql.value import Input, Value
 
-__all__ = ["public_values"]
+__all__ = ["public_values", "values_that_meet"]
 
 MOST_COMBINATIONS = 5000
 
@@ -42,3 +42,20 @@ def public_values(value: Value) -> tuple[Any, ...] | None:
         except duckdb.Error:
             return None
     return tuple(row[0] for row in found)
+
+
+def values_that_meet(condition: Value, column: Input) -> tuple[Any, ...] | None:
+    """The public values of a column that meet a condition on it alone, or None if the engine cannot tell."""
+    if condition.inputs != (column,) or len(column.values) > MOST_COMBINATIONS:
+        return None
+    import duckdb
+
+    rows = ", ".join(f"({i}, {literal_sql(one)})" for i, one in enumerate(column.values))
+    listed = f"(SELECT i, TRY_CAST(v AS {column.type_name}) AS v FROM (VALUES {rows}) AS list(i, v)) AS d"
+    with duckdb.connect() as engine:
+        try:
+            sql = condition.sql.replace(column.sql, "d.v")
+            found = engine.execute(f"SELECT i FROM {listed} WHERE {sql} ORDER BY i").fetchall()
+        except duckdb.Error:
+            return None
+    return tuple(column.values[i] for (i,) in found)

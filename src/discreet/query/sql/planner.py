@@ -12,6 +12,7 @@ from discreet.query.sql import branches, conditions, functions, texts, windows  
 from discreet.query.sql.aggregates import calls_of, has_aggregate, is_aggregate
 from discreet.query.sql.apart import tells_units_apart
 from discreet.query.sql.grouping import Grouping
+from discreet.query.sql.narrowing import narrowed
 from discreet.query.sql.ordering import finished, ordered
 from discreet.query.sql.relation import Field, Relation, Step, alias_mark, settled
 from discreet.query.sql.scope import Rows
@@ -209,6 +210,7 @@ class Planner:
                 condition.sql,
                 Step(words, "keeps or drops each row by itself" if relation.private else "", (relation.step,)),
             )
+            relation = narrowed(relation, rows, where.this)
         rows = self.rows(relation, names, aliases, intercept=self.no_aggregates, windows=not relation.private)
         group, having, order = (node.args.get(part) for part in ("group", "having", "order"))
         distinct = node.args.get("distinct")

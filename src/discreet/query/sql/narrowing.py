@@ -1,0 +1,122 @@
+"""What WHERE says about the columns of the rows that are left: a smaller range, and fewer public values.
+
+Both follow from the text of the question and from the policy, and no guarantee rests on either: they decide which
+groups an answer lists and to which range an argument is clamped, and a row that meets the condition is within both.
+Where the policy says nothing about a column, a condition does not either: x < 1e9 is no range that a sum should be
+clamped to.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from discreet.query.sql.days import DAY_MICROSECONDS
+from discreet.query.sql.domain import values_that_meet
+from discreet.query.sql.expressions import moment
+from discreet.query.sql.value import number_of
+
+if TYPE_CHECKING:
+    from discreet.query.sql.relation import Field, Relation
+    from discreet.query.sql.scope import Rows
+    from discreet.query.sql.value import Value
+
+__all__ = ["narrowed"]
+
+_TURNED: dict[type, type] = {exp.GT: exp.LT, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.LTE: exp.GTE, exp.EQ: exp.EQ}
+_STEPS = ("integer", "date", "timestamp")
+"""Kinds of which two different values are at least 1 apart: less than 5 is at most 4."""
+
+
+def narrowed(relation: Relation, rows: Rows, condition: exp.Expr) -> Relation:
+    """The relation whose rows meet the condition, with what that says about single columns."""
+    if not relation.private:
+        return relation
+    fields = list(relation.fields)
+    for part in _conjuncts(condition):
+        if part.find(exp.Query):
+            continue
+        columns = {id(one): one for column in part.find_all(exp.Column) for one in rows.find(column)}
+        if len(columns) != 1:
+            continue
+        (field,) = columns.values()
+        place = next(i for i, one in enumerate(relation.fields) if one is field)
+        fields[place] = _field(fields[place], rows, part, field.value)
+    return replace(relation, fields=tuple(fields))
+
+
+def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    node = node.unnest()
+    return [*_conjuncts(node.left), *_conjuncts(node.right)] if isinstance(node, exp.And) else [node]
+
+
+def _field(field: Field, rows: Rows, part: exp.Expr, column: Value) -> Field:
+    """The field, perhaps narrowed already, after one more condition on its column as it was."""
+    value = field.value
+    if value.is_unit:
+        return field
+    low, high = _range(rows, part, value)
+    bounds = (max(value.bounds[0], low), min(value.bounds[1], high))
+    if math.isfinite(column.bounds[0]) and math.isfinite(column.bounds[1]) and bounds[0] < bounds[1]:
+        value = replace(value, bounds=bounds)
+    if column.values is not None and column.inputs is not None and len(column.inputs) == 1:
+        meeting = values_that_meet(rows.truth(part), column.inputs[0])
+        left = () if meeting is None else tuple(one for one in value.values or () if one in meeting)
+        if left:
+            value = replace(value, values=left, inputs=(replace(column.inputs[0], values=left),))
+    return replace(field, value=value)
+
+
+def _range(rows: Rows, part: exp.Expr, value: Value) -> tuple[float, float]:
+    """The range that a comparison of the column with literals leaves."""
+    if not (value.type.numeric or value.kind in ("date", "timestamp")):
+        return -math.inf, math.inf
+    if isinstance(part, exp.Between):
+        low = _limit(rows, part.this, part.args["low"], value)
+        high = _limit(rows, part.this, part.args["high"], value)
+        return (-math.inf if low is None else low[0]), (math.inf if high is None else high[1])
+    if not isinstance(part, exp.Binary) or type(part) not in _TURNED:
+        return -math.inf, math.inf
+    kind: type = type(part)
+    found = _limit(rows, part.left, part.right, value)
+    if found is None:
+        found, kind = _limit(rows, part.right, part.left, value), _TURNED[kind]
+    if found is None:
+        return -math.inf, math.inf
+    apart = 1 if value.kind in _STEPS and float(found[0]).is_integer() else 0
+    ranges: dict[type, tuple[float, float]] = {
+        exp.EQ: found,
+        exp.GTE: (found[0], math.inf),
+        exp.GT: (found[1] + apart, math.inf),
+        exp.LTE: (-math.inf, found[1]),
+        exp.LT: (-math.inf, found[0] - apart),
+    }
+    return ranges[kind]
+
+
+def _limit(rows: Rows, column: exp.Expr, other: exp.Expr, value: Value) -> tuple[float, float] | None:
+    """The first and the last value of the column that a literal can mean: a day has many moments."""
+    column = column.unnest()
+    whole_day = isinstance(column, exp.Cast) and column.to.this == exp.DataType.Type.DATE and value.kind == "timestamp"
+    if not isinstance(column.this if whole_day else column, exp.Column) or other.find(exp.Column):
+        return None
+    literal = rows.value(other)
+    python: Any = literal.python if literal.is_literal else None
+    if isinstance(python, str) and value.kind in ("date", "timestamp"):
+        python = moment(rows, python, other).python
+    if isinstance(python, bool) or python is None or isinstance(python, str):
+        return None
+    day = isinstance(python, dt.date) and not isinstance(python, dt.datetime)
+    if isinstance(python, dt.date) != (value.kind in ("date", "timestamp")) or (value.kind == "date" and not day):
+        return None
+    if whole_day and not day:
+        return None
+    first = number_of(python)
+    if not (day and value.kind == "timestamp"):
+        return first, first
+    first *= DAY_MICROSECONDS
+    return first, first + (DAY_MICROSECONDS - 1 if whole_day else 0)
