@@ -104,3 +104,18 @@ def test_every_row_that_meets_the_condition_is_in_a_listed_group(where: str) -> 
         found = engine.execute(f"SELECT DISTINCT age FROM visits WHERE {where}").fetchall()
     assert found
     assert {age for (age,) in found} <= set(keys("age", where))
+
+
+@pytest.mark.parametrize(
+    "key", ["age * 2", "FLOOR(age / 10)", "age + 100", "age", "CASE WHEN age > 50 THEN 7 ELSE age END"]
+)
+@pytest.mark.parametrize("where", ["k > 5", "k < 90", "k BETWEEN 6 AND 60", "k IN (7, 8, 20, 120)"])
+@pytest.mark.parametrize("inner", ["TRUE", "age > 20"])
+def test_conditions_on_what_a_subquery_has_computed_lose_no_group(key: str, where: str, inner: str) -> None:
+    rows = f"(SELECT user_id, {key} AS k FROM visits WHERE {inner})"
+    with duckdb.connect() as engine:
+        engine.execute(shop.CREATE)
+        found = engine.execute(f"SELECT DISTINCT k FROM {rows} WHERE {where}").fetchall()
+    question = parse(f"SELECT k, COUNT(*) FROM {rows} WHERE {where} GROUP BY k", CATALOG)
+    listed = question.blocks[0].keys[0].values
+    assert listed is None or {one for (one,) in found} <= set(listed)

@@ -63,7 +63,7 @@ def _field(field: Field, rows: Rows, part: exp.Expr, column: Value) -> Field:
     bounds = (max(value.bounds[0], low), min(value.bounds[1], high))
     if math.isfinite(column.bounds[0]) and math.isfinite(column.bounds[1]) and bounds[0] < bounds[1]:
         value = replace(value, bounds=bounds)
-    if column.values is not None and column.inputs is not None and len(column.inputs) == 1:
+    if column.inputs is not None and [one.sql for one in column.inputs] == [column.sql]:  # a column, nothing computed
         meeting = values_that_meet(rows.truth(part), column.inputs[0])
         left = () if meeting is None else tuple(one for one in value.values or () if one in meeting)
         if left:
