@@ -16,6 +16,7 @@ import pytest
 
 from discreet import Budget, BudgetExceeded, Cost, Curator, DiscreetError, Ledger
 from discreet.errors import (
+    EngineError,
     InvalidArgument,
     LedgerError,
     PolicyError,
@@ -757,3 +758,16 @@ def test_several_tables_in_memory_have_one_name_in_the_ledger(tmp_path: Path) ->
     with Curator.open(tables, unit="user_id", budget=BUDGET, name="shop", ledger=tmp_path / "l") as curator:
         assert curator.ledger.datasets() == ("shop",)
         curator.sql("SELECT COUNT(*) FROM a JOIN b USING (user_id)", epsilon=0.1)
+
+
+def test_a_question_that_is_stopped_by_the_user_says_so_and_stays_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: Any) -> None:
+        raise EngineError("interrupt", "the work was interrupted before it was done.")
+
+    with opened() as curator:
+        monkeypatch.setattr("discreet.query.curator.measure", stopped)
+        with pytest.raises(KeyboardInterrupt, match="stays spent"):
+            curator.sql("SELECT COUNT(*) FROM visits", epsilon=0.1)
+        (entry,) = curator.ledger.entries(kind="reserve")
+        assert entry.state == "failed"
+        assert curator.remaining < BUDGET.epsilon

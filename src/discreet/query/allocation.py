@@ -127,8 +127,8 @@ def allocate(
         raise InvalidArgument(
             "delta",
             target.delta,
-            "which groups exist is not public here, and no group can be shown with delta = 0: pass delta=1e-7, give "
-            "the budget a delta, or list the keys in the policy",
+            "which groups exist is not public here, and no group can be shown with delta = 0: list the keys in the "
+            "policy, or pass epsilon= with delta=1e-7, which needs a budget with a delta",
         )
     if gaussian:
         return _gaussian(target, choices, keys, weights, tails=tails)

@@ -11,6 +11,7 @@ from discreet.engines import DuckDBEngine
 from discreet.errors import (
     BudgetExceeded,
     DiscreetError,
+    EngineError,
     InvalidArgument,
     LedgerCorrupt,
     LedgerError,
@@ -183,13 +184,18 @@ class Curator:
             answer = self._answer(asked, measured, entry=entry.id, public=public)
             kept = to_bytes(measured)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
+            stopped = isinstance(error, EngineError) and error.kind == "interrupt"  # the engine catches Ctrl-C itself
             problem = type(error).__name__
         else:
             with _staying_paid(entry):
                 self.ledger.complete(entry, kept)
             return answer
         with _staying_paid(entry):
-            self.ledger.fail(entry, problem)
+            self.ledger.fail(entry, "KeyboardInterrupt" if stopped else problem)
+        if stopped:
+            raise KeyboardInterrupt(
+                f"the question was stopped; what it cost stays spent (entry {entry.id} of the ledger)"
+            )
         raise QueryFailed(entry.id)
 
     def explain(
