@@ -43,5 +43,5 @@ def pytest_fail(constant: str) -> float:
 def process(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     """The command with these arguments, in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "discreet.cli", *arguments], capture_output=True, text=True, input=stdin, check=False
+        [sys.executable, "-m", "discreet", *arguments], capture_output=True, text=True, input=stdin, check=False
     )

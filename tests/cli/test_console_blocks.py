@@ -61,7 +61,7 @@ def check(markdown: str, folder: Path) -> None:
     """Run the commands of a page and compare."""
     programs = folder / "programs"
     programs.mkdir()
-    for name, arguments in {"discreet": "-m discreet.cli ", "python": ""}.items():
+    for name, arguments in {"discreet": "-m discreet ", "python": ""}.items():
         (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments}"$@"\n', encoding="utf-8")
         (programs / name).chmod(0o755)
     work = folder / "work"

@@ -187,6 +187,7 @@ def test_a_file_is_not_replaced_unless_told(folder: Path) -> None:
     assert result.exit_code == 1
     assert "policy.toml: the file exists already. Pass --force to replace it" in result.stderr
     assert Path("policy.toml").read_text() == "mine"
+    assert "nowhere.parquet does not exist" in call("init", "nowhere.parquet").stderr  # the first thing to mend
     good("init visits.parquet --force")
     assert Path("policy.toml").read_text() != "mine"
 

@@ -60,7 +60,7 @@ def test_help_and_wrong_usage_load_nothing_heavy(arguments: list[str]) -> None:
 
 def test_a_screen_without_accents_is_no_reason_to_fail() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "discreet.cli", "account", "epsilon", "--cost", "renyi({2: 0.1})", "--delta", "1e-6"],
+        [sys.executable, "-m", "discreet", "account", "epsilon", "--cost", "renyi({2: 0.1})", "--delta", "1e-6"],
         capture_output=True,
         check=False,
         env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
@@ -70,7 +70,7 @@ def test_a_screen_without_accents_is_no_reason_to_fail() -> None:
 
 
 def test_a_reader_that_has_seen_enough_is_no_reason_to_complain() -> None:
-    command = [sys.executable, "-m", "discreet.cli", "account", "epsilon", "--gaussian", "1", "--delta", "1e-6"]
+    command = [sys.executable, "-m", "discreet", "account", "epsilon", "--gaussian", "1", "--delta", "1e-6"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout is not None
         running.stdout.close()

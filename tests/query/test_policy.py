@@ -566,6 +566,8 @@ def test_several_sources_can_be_given_by_name(engine: DuckDBEngine, folder: Path
         ({"unit": "user_id", "columns": {"spend": {"bounds": 5}}}, r"write \[lower, upper\]"),
         ({"unit": "user_id", "max_groups": 0}, "max_groups = 0 is not allowed"),
         ({"unit": "user_id", "name": "noisy_1"}, "choose another name"),
+        ({"unit": "user_id", "name": " "}, "give the data a name"),
+        ({"unit": "user_id", "table": "visits"}, "only a database has tables"),
     ],
 )
 def test_wrong_arguments_are_refused_at_once(arguments: dict[str, object], words: str) -> None:

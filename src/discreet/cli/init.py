@@ -51,9 +51,9 @@ def init(
     path = Path(output).expanduser()
     if not screen and path.suffix.lower() != ".toml":
         raise typer.BadParameter(f"'{output}' does not end in .toml", param_hint="--output")
+    tables = seen_in(sources)
     if not screen and path.exists() and not force:
         raise PolicyError(str(path), "the file exists already", "Pass --force to replace it, or --output for another.")
-    tables = seen_in(sources)
     text = starter(tables, unit=unit, name=name, folder=Path() if screen else path.parent)
     if not screen:
         with path.open("w" if force else "x", encoding="utf-8") as file:

@@ -268,6 +268,8 @@ def _column(name: str, facts: ColumnPolicy | Mapping[str, Any]) -> ColumnPolicy:
 
 def _sources(source: Any, *, name: str | None, table: str | None, unit: str) -> dict[str, tuple[Any, str | None]]:
     """Tables by name, each with its source and the table of a database."""
+    if name is not None and not name.strip():
+        raise InvalidArgument("name", name, "give the data a name: questions and the ledger know it by that")
     if isinstance(source, Mapping):
         if table is not None:
             raise InvalidArgument("table", table, "a mapping of sources names its tables itself")
@@ -283,6 +285,10 @@ def _sources(source: Any, *, name: str | None, table: str | None, unit: str) -> 
             if table is not None:
                 return {name or table.rpartition(".")[2]: (source, table)}
             return _tables_with(unit, source)
+    elif table is not None:
+        raise InvalidArgument(
+            "table", table, "only a database has tables to choose from; name= is what questions call it"
+        )
     return {name or table_name(source): (source, table)}
 
 
