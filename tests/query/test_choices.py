@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.special import logsumexp
 
+from discreet import Budget, Curator
 from discreet.query import choices
 from discreet.query.choices import bound_of, bucket, choose_bound, choose_share
 
@@ -111,3 +113,22 @@ def test_permute_and_flip_chooses_by_the_same_scores_and_costs_its_epsilon(monke
     # the scores are monotone, so that a unit moves them by 1 in one direction: the factor is epsilon for both
     assert calls["exponential_choice"] == calls["permute_and_flip"]
     assert float(calls["permute_and_flip"][1]) * choices._PARTS == pytest.approx(0.3)
+
+
+def test_where_many_groups_are_selected_few_units_exceed_the_bound() -> None:
+    stream = np.random.default_rng(3)
+    people, places, each = 4000, 400, 60
+    weight = np.ceil(stream.lognormal(0, 1, people)).astype(int)
+    who = np.repeat(np.arange(people), each)
+    rows = pa.table(
+        {"u": np.repeat(who, weight[who]), "g": np.repeat(stream.integers(0, places, who.size), weight[who])}
+    )
+    with Curator.open(rows, unit="u", budget=Budget(epsilon=50.0, delta=1e-4), ledger=":memory:", name="t") as curator:
+        answer = curator.sql("SELECT g, COUNT(*) AS n FROM t GROUP BY g", epsilon=2.0, delta=1e-6)
+    assert len(answer.fetchall()) > 300
+    counts = np.zeros((people, places))
+    np.add.at(counts, (rows["u"].to_numpy(), rows["g"].to_numpy()), 1)
+    norms = np.linalg.norm(counts, axis=1)
+    assert (
+        np.mean(norms > answer.bounds["number of rows"]) < 0.04
+    )  # by what all groups lose together it would be a tenth

@@ -36,6 +36,14 @@ _KEPT = 1 << 16
 _SHARE_OF_UNITS = 0.9
 """Quantiles weigh down the units that have more rows than this share of all; tails of sizes are beyond it."""
 
+_SHARE_ABOVE = 0.02
+"""Of the units, at most so many are meant to exceed a bound where groups are selected.
+
+The rule by which bounds are chosen weighs what all groups lose together against the noise of all. Where there are
+thousands of groups it would let a third of the units exceed the bound. Groups that were selected are large beside the
+noise, and then what is lost, a part of every group, is what one sees.
+"""
+
 
 def _columns(keys: tuple[Key, ...]) -> dict[str, pa.Array]:
     """The columns of the keys of all public groups, in order of the lists."""
@@ -57,6 +65,7 @@ class Run:
         self.session, self.plan, self.generator = session, plan, generator
         self.bounds: dict[str, float] = {}
         self.heavy: dict[int, float] = {}  # by moment, how many times larger than usual the allowance is
+        self.counted: float | None = None  # units, with noise, where a look has told
         self.selected: dict[str, pa.ChunkedArray] | None = None  # keys that were selected while they were summed
         self.skew = 1.0  # mean over median of the groups' sizes, where that is known from the selection of keys
 
@@ -184,6 +193,11 @@ class Run:
         """A bound from the number of units in each bucket; a unit counts in at most `rows` of them."""
         groups = max(1, self.size) * self.skew
         allowed = noise * units_above(groups, single=self.plan.single)
+        looks = moment is not None and self.plan.tailed(self.plan.moments[moment])
+        counted = self._counted(units, self.plan.allocation.tail / rows) if looks else None
+        self.counted = self.counted if counted is None else counted
+        if self.counted is not None and not self.plan.public:
+            allowed = min(allowed, max(1.0, _SHARE_ABOVE * self.counted))
         epsilon = self.plan.allocation.choice / rows
         number = choose_bound(
             buckets,
@@ -194,37 +208,25 @@ class Run:
             bounded=self.plan.gaussian,
             generator=self.generator,
         )
-        if moment is not None and self.plan.tailed(self.plan.moments[moment]):
-            self._look(moment, number, buckets, units, allowed=allowed, chosen=epsilon, rows=rows)
+        if moment is not None and counted is not None:
+            tail = self.plan.allocation.tail / rows
+            self.heavy[moment] = heaviness(
+                bound_of(number),
+                tenth=bound_of(self.choose_usual(buckets, units, epsilon=tail)),
+                units=counted,
+                above=allowed + 1 / epsilon,
+                looked=tail,
+                chosen=epsilon,
+            )
         return number
+
+    def _counted(self, units: NDArray[Any], epsilon: float) -> float:
+        """How many units there are, with noise."""
+        return float(int(units.sum()) + int(rounded_laplace((1 + 1e-12) / epsilon, 1, generator=self.generator)[0]))
 
     def choose_usual(self, buckets: NDArray[Any], units: NDArray[Any], *, epsilon: float) -> int:
         """A bound that nine units of ten are within."""
         return choose_share(buckets, units, epsilon=epsilon, share=_SHARE_OF_UNITS, generator=self.generator)
-
-    def _look(
-        self,
-        moment: int,
-        number: int,
-        buckets: NDArray[Any],
-        units: NDArray[Any],
-        *,
-        allowed: float,
-        chosen: float,
-        rows: int,
-    ) -> None:
-        """How heavy the tail of the sizes is, for the intervals."""
-        epsilon = self.plan.allocation.tail / rows
-        tenth = self.choose_usual(buckets, units, epsilon=epsilon)
-        counted = int(units.sum()) + int(rounded_laplace((1 + 1e-12) / epsilon, 1, generator=self.generator)[0])
-        self.heavy[moment] = heaviness(
-            bound_of(number),
-            tenth=bound_of(tenth),
-            units=float(counted),
-            above=allowed + 1 / chosen,
-            looked=epsilon,
-            chosen=chosen,
-        )
 
     # ---------------------------------------------------------------- noise
 
