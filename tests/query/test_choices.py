@@ -124,7 +124,7 @@ def test_where_many_groups_are_selected_few_units_exceed_the_bound() -> None:
         {"u": np.repeat(who, weight[who]), "g": np.repeat(stream.integers(0, places, who.size), weight[who])}
     )
     with Curator.open(rows, unit="u", budget=Budget(epsilon=50.0, delta=1e-4), ledger=":memory:", name="t") as curator:
-        answer = curator.sql("SELECT g, COUNT(*) AS n FROM t GROUP BY g", epsilon=2.0, delta=1e-6)
+        answer = curator.sql("SELECT g, COUNT(*) AS n FROM t GROUP BY g", epsilon=1.0, delta=1e-6)
     assert len(answer.fetchall()) > 300
     counts = np.zeros((people, places))
     np.add.at(counts, (rows["u"].to_numpy(), rows["g"].to_numpy()), 1)

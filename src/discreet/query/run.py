@@ -36,12 +36,13 @@ _KEPT = 1 << 16
 _SHARE_OF_UNITS = 0.9
 """Quantiles weigh down the units that have more rows than this share of all; tails of sizes are beyond it."""
 
-_SHARE_ABOVE = 0.02
+_SHARE_ABOVE = 0.03
 """Of the units, at most so many are meant to exceed a bound where groups are selected.
 
 The rule by which bounds are chosen weighs what all groups lose together against the noise of all. Where there are
 thousands of groups it would let a third of the units exceed the bound. Groups that were selected are large beside the
-noise, and then what is lost, a part of every group, is what one sees.
+noise, and then what is lost, a part of every group, is what one sees; not in an average, whose sum and number lose the
+same part.
 """
 
 
@@ -196,7 +197,8 @@ class Run:
         looks = moment is not None and self.plan.tailed(self.plan.moments[moment])
         counted = self._counted(units, self.plan.allocation.tail / rows) if looks else None
         self.counted = self.counted if counted is None else counted
-        if self.counted is not None and not self.plan.public:
+        totals = any(aggregate.function in ("count", "sum") for aggregate in self.plan.block.aggregates)
+        if self.counted is not None and totals and not self.plan.public:
             allowed = min(allowed, max(1.0, _SHARE_ABOVE * self.counted))
         epsilon = self.plan.allocation.choice / rows
         number = choose_bound(
