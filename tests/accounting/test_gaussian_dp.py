@@ -190,6 +190,14 @@ def test_the_largest_mu_keeps_the_guarantee_and_a_larger_one_does_not(epsilon: f
     assert gaussian_dp.delta_bounds(mu * (1 + 1e-9), epsilon)[0] > delta * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("delta", [5e-324, 1e-300, 0.999])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-12, 500.0])
+def test_the_largest_mu_is_found_at_the_ends_of_what_floats_can_say(epsilon: float, delta: float) -> None:
+    mu = gaussian_dp.largest_mu(epsilon, delta)
+    larger = max(mu * (1 + 1e-9), math.nextafter(mu, math.inf))
+    assert gaussian_dp.delta_bounds(mu, epsilon)[1] <= delta < gaussian_dp.delta_bounds(larger, epsilon)[1]
+
+
 @given(st.one_of(log_uniform(1e-300, 600.0), st.floats(0.9, 1.1)))
 def test_the_mu_of_pure_privacy_is_an_upper_bound_to_thirteen_digits_however_small_epsilon_is(epsilon: float) -> None:
     half = mpmath.mpf(epsilon) / 2

@@ -109,9 +109,9 @@ def largest_mu(epsilon: float, delta: float) -> float:
     # 0, an end that stays twice counting half [Dowell and Jarratt 1971], or the middle where that does not get on.
     stays = ""
     for turn in itertools.count():
-        if high - low <= 1e-13 * high:
+        if high - low <= 1e-13 * high or math.nextafter(low, high) == high:
             return low
-        share = 0.5 if below == -math.inf or turn % 5 == 4 else below / (below - above)
+        share = 0.5 if below in (-math.inf, above) or turn % 5 == 4 else below / (below - above)
         least = 0.4e-13 * high
         middle = min(max(low + share * (high - low), low + least), high - least)
         value = _excess(middle, epsilon, delta)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from discreet.query.bounding import Grid
 from discreet.query.by_row import by_public_group
-from discreet.query.choices import bucket
+from discreet.query.choices import bound_of, bucket
 
 if TYPE_CHECKING:
     from discreet.query.laws import NoisySum
@@ -54,7 +54,9 @@ def _kept_pairs(run: Run, argument: str, noise: float) -> tuple[float, str]:
     found = session.numbers(
         f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM q__pairs GROUP BY u) GROUP BY b"
     )
-    bound = float(min(math.ceil(run.choose(found["b"], found["n"], noise, 1.0)), max(1, int(_WIDEST / noise))))
+    bound = float(
+        min(math.ceil(bound_of(run.choose(found["b"], found["n"], noise, 1.0))), max(1, int(_WIDEST / noise)))
+    )
     run.bounds["distinct values of a unit"] = bound
     return (
         bound,

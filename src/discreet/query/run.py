@@ -177,21 +177,8 @@ class Run:
         *,
         rows: int = 1,
         moment: int | None = None,
-    ) -> float:
-        """The bound that `choose_number` chooses."""
-        return bound_of(self.choose_number(buckets, units, noise, smallest, rows=rows, moment=moment))
-
-    def choose_number(
-        self,
-        buckets: NDArray[Any],
-        units: NDArray[Any],
-        noise: float,
-        smallest: float,
-        *,
-        rows: int = 1,
-        moment: int | None = None,
     ) -> int:
-        """A bound from the number of units in each bucket; a unit counts in at most `rows` of them."""
+        """The number of a bound, from that of units in each bucket; a unit counts in at most `rows` of them."""
         groups = max(1, self.size) * self.skew
         allowed = noise * units_above(groups, single=self.plan.single)
         looks = moment is not None and self.plan.tailed(self.plan.moments[moment])

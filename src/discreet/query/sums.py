@@ -101,7 +101,7 @@ def _row_grids(run: Run, rows: int) -> dict[int, Grid]:
                 f"SELECT {bucket(f'abs({moment.value()})')} AS b, count(*) AS n FROM {source} "
                 f"WHERE {moment.value()} IS NOT NULL GROUP BY b"
             )
-            bound = rows * run.choose(found["b"], found["n"], noise, moment.smallest, rows=rows, moment=i)
+            bound = rows * bound_of(run.choose(found["b"], found["n"], noise, moment.smallest, rows=rows, moment=i))
             grids[i] = Grid.of(bound, noise, whole=True)
         run.bounds[moment.label] = grids[i].bound * moment.quantum
     return grids
@@ -127,7 +127,7 @@ def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
             found = session.numbers(
                 f"SELECT {bucket(norm(plan, i, single=single))} AS b, count(*) AS n FROM {relation} GROUP BY b"
             )
-            bound = run.choose(found["b"], found["n"], plan.noise_of_moment(i), moment.smallest, moment=i)
+            bound = bound_of(run.choose(found["b"], found["n"], plan.noise_of_moment(i), moment.smallest, moment=i))
             bound = min(bound, plan.most(moment))
         grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=not enforced)
         run.bounds[moment.label] = bound * moment.quantum
@@ -155,7 +155,7 @@ def _folded(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
         f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {plan.moments[0].of_unit()} AS m "
         f"FROM {run.rows.source} GROUP BY r.u) GROUP BY ALL"
     )
-    number = run.choose_number(found["b"], found["n"], plan.noise_of_moment(0), plan.moments[0].smallest, moment=0)
+    number = run.choose(found["b"], found["n"], plan.noise_of_moment(0), plan.moments[0].smallest, moment=0)
     grid = Grid.of(bound_of(number), plan.noise_of_moment(0), whole=False, rounded=True)
     run.bounds[plan.moments[0].label] = grid.bound * plan.moments[0].quantum
     most = math.floor(math.ldexp(grid.bound, -grid.exponent))
