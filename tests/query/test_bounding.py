@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.query.bounding import make_sizes, norm
 from discreet.query.estimates import noisy_table
 from discreet.query.measuring import measure
 from discreet.query.options import Options
@@ -115,7 +117,7 @@ def exact(table: pa.Table, expression: str) -> dict:
 
 
 @pytest.mark.parametrize("key", [PUBLIC, MANY, replace(PUBLIC, of_unit=True)], ids=["few", "many", "one"])
-@pytest.mark.parametrize("scale", [1.0, 1e4])
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e7])
 @pytest.mark.parametrize("kind", ["integer", "float"])
 def test_a_spread_without_declared_bounds_is_right_for_small_and_large_values(
     kind: str, scale: float, key: Key, monkeypatch: pytest.MonkeyPatch
@@ -137,6 +139,49 @@ def test_a_spread_without_declared_bounds_is_right_for_small_and_large_values(
         found = noisy_table(measure(session, plan)).to_pylist()
     true = exact(table, "stddev(n)")
     assert {row["k0"]: row["a0"] for row in found if row["k0"] in true} == pytest.approx(true, rel=1e-3)
+
+
+@pytest.mark.parametrize("facts", [{"row_level": True, "rows_per_unit": 1}, {}], ids=["rows", "units"])
+def test_a_spread_of_large_fractions_is_right_for_rows_and_where_units_are_shrunk(
+    facts: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_noise(monkeypatch)
+    values = np.random.default_rng(6).uniform(0, 2e9, 3000)
+    table = pa.table({"u": np.arange(3000) % 300, "n": values})
+    asked = block(Aggregate("stddev_pop", "a0", "spread", "nx"), **facts)
+    plan = private_plan(asked, SLACK, Options() if facts else Options(max_rows=5))
+    with session_of(table) as session:
+        (found,) = noisy_table(measure(session, plan)).to_pylist()
+    assert found["a0"] == pytest.approx(float(np.std(values)), rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["sum", "square"])
+def test_the_norm_of_numbers_of_any_size_is_never_less_than_it_is(kind: str) -> None:
+    """Otherwise a unit would be shrunk too little, and change a sum by more than the noise is made for."""
+    asked = "variance" if kind == "square" else "sum"
+    plan = private_plan(block(Aggregate(asked, "a0", "", "xx"), keys=(MANY,)), TARGETS["gaussian"], Options())
+    place = next(i for i, moment in enumerate(plan.moments) if moment.kind == kind)
+    moment = plan.moments[place]
+    rng = np.random.default_rng(7)
+    edges = [e + d for e in (1 << 47, 1 << 62, 1 << 94) for d in (-1, 0, 1) if e + d <= moment.largest]
+    numbers = [edges[i] if i < len(edges) else int(2.0 ** rng.uniform(0, 92)) for i in range(300)]
+    numbers = [min(number, moment.largest) for number in numbers]
+    units = [i // 3 if i % 2 else i for i in range(300)]  # of one number, of two, and of several sizes
+    signs = [1 if kind == "square" or i % 5 else -1 for i in range(300)]
+    listed = ", ".join(f"({u}, {s * m}::HUGEINT)" for u, s, m in zip(units, signs, numbers, strict=True))
+    with session_of(pa.table({"one": [1]})) as session:
+        session.execute(
+            f"CREATE TEMP TABLE q__per AS SELECT u, CAST(m AS {moment.sql_type}) AS m{place} "
+            f"FROM (VALUES {listed}) v(u, m)"
+        )
+        make_sizes(session, plan, (place,))
+        found = session.numbers(f"SELECT u, {norm(plan, place, single=False)} AS size FROM q__sizes")
+    squares: dict[int, int] = {}
+    for u, m in zip(units, numbers, strict=True):
+        squares[u] = squares.get(u, 0) + m * m
+    for u, size in zip(found["u"].tolist(), found["size"].tolist(), strict=True):
+        true = math.isqrt(squares[u])
+        assert true * (1 - 2.0**-45) <= size <= (true + 1) * (1 + 2.0**-14)
 
 
 def test_people_with_many_rows_count_as_whole_people(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from discreet.query.moments import LARGEST, number
+from discreet.query.moments import LARGEST, WIDE, number
 
 if TYPE_CHECKING:
     from discreet.engines import Session
@@ -166,7 +166,8 @@ def make_per(session: Session, plan: Private, rows: Coded) -> None:
 def _keep_rows(session: Session, plan: Private, most: int) -> None:
     """Shrink what a unit has in a group to `most` rows' worth: the mean over all ways to keep that many of its rows."""
     kept = ", ".join(
-        f"CASE WHEN c > {most} THEN CAST(trunc(CAST(m{i} AS DOUBLE) * {most} / c) AS BIGINT) ELSE m{i} END AS m{i}"
+        f"CASE WHEN c > {most} THEN CAST(trunc(CAST(m{i} AS DOUBLE) * {most} / c) AS {moment.sql_type}) ELSE m{i} END "
+        f"AS m{i}"
         for i, moment in enumerate(plan.moments)
         if moment.kind != "units"
     )
@@ -186,18 +187,26 @@ def make_sizes(session: Session, plan: Private, moments: tuple[int, ...], *, sou
 def _squares(moment: Moment, i: int) -> str:
     """SQL of the sum of squares over a unit's groups. Counts fit into 64 bits with their squares; sums need 128.
 
-    Wide numbers m have up to 63 bits. If one has more than 47, all count as the next multiple of 2^16, which is not
-    less, so that the norm is not less either; and their squares fit as well.
+    Larger numbers than 2^47 count as the next multiple of 2^16, and those above 2^62 as the next one of 2^47, which is
+    not less, so that the norm is not less either; and their squares fit as well.
     """
     if moment.counts:
         return f"sum(m{i} * m{i})"
-    if not moment.wide:
+    if moment.largest == LARGEST:
         return f"sum(CAST(m{i} AS HUGEINT) * CAST(m{i} AS HUGEINT))"
-    fine, coarse = f"CAST(least(m{i}, {LARGEST}) AS HUGEINT)", f"CAST((m{i} >> 16) + 1 AS HUGEINT)"
-    return (
-        f"CASE WHEN max(m{i}) <= {LARGEST} THEN CAST(sum({fine} * {fine}) AS DOUBLE) "
-        f"ELSE CAST(sum({coarse} * {coarse}) AS DOUBLE) * {number(2.0**32)} END"
-    )
+    size = f"abs(m{i})"
+    squares = [_squares_of(size, f"{size} <= {LARGEST}", 0)]
+    squares.append(_squares_of(size, f"{size} > {LARGEST} AND {size} <= {WIDE}", 16))
+    if moment.largest > WIDE:
+        squares.append(_squares_of(size, f"{size} > {WIDE}", 47))
+    return " + ".join(squares)
+
+
+def _squares_of(size: str, which: str, coarser: int) -> str:
+    """SQL of the sum of squares of these sizes, each rounded up to a multiple of 2^coarser, as a DOUBLE."""
+    steps = f"CAST({size} AS HUGEINT)" if coarser == 0 else f"CAST(({size} >> {coarser}) + 1 AS HUGEINT)"
+    total = f"CAST(sum(CASE WHEN {which} THEN {steps} * {steps} ELSE 0 END) AS DOUBLE)"
+    return total if coarser == 0 else f"{total} * {number(math.ldexp(1.0, 2 * coarser))}"
 
 
 def norm(plan: Private, i: int, *, single: bool) -> str:

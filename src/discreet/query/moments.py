@@ -9,9 +9,9 @@ then on it is an integer, and sums of integers do not depend on the order of row
 | a value below or above the bounds, ±infinity | the bound |
 | no declared bounds | values beyond 2^31 in absolute value count as that; finer than 2^-16 is rounded |
 
-Each number of a unit in a group is cut at ±2^47 quanta, which is 2^31 where no bounds are declared and values are not
-whole: its square has 94 bits, and the squares of 2^32 groups fit into 128, so that no sum can overflow. Squares of
-values without declared bounds need more room, and are cut at 2^62 quanta: their norm is taken in coarser steps (see
+Each number of a unit in a group is cut at ±2^47 quanta: its square has 94 bits, and the squares of 2^32 groups fit into
+128, so that no sum can overflow. Without declared bounds, fractions need more room, and are cut at ±2^62 quanta, which
+is 2^46; squares even more, and are cut at 2^94. The norm of numbers that are so large is taken in coarser steps (see
 `bounding`).
 """
 
@@ -25,12 +25,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from discreet.query.plan import Aggregate
 
-__all__ = ["LARGEST", "MOST_ROWS", "Moment", "moments_of", "number"]
+__all__ = ["LARGEST", "MOST_ROWS", "WIDE", "WIDEST", "Moment", "moments_of", "number"]
 
-LARGEST = 1 << 47
-"""No unit's number in one group is larger than this, in quanta, except where a moment is `wide`."""
-
-_WIDE = 1 << 62
+LARGEST, WIDE, WIDEST = 1 << 47, 1 << 62, 1 << 94
+"""No unit's number in one group is larger than the first of these, in quanta, unless nobody knows how large values are:
+then fractions may be as large as the second, and squares as the third."""
 
 MOST_ROWS = (1 << 31) - 1
 """No unit counts with more rows than this in one group."""
@@ -60,9 +59,16 @@ class Moment:
         return self.kind in ("rows", "present", "units")
 
     @property
-    def wide(self) -> bool:
-        """Whether a unit's numbers may be as large as 2^62: squares of which nobody knows how large they are."""
-        return self.kind == "square" and self.bounds is None
+    def largest(self) -> int:
+        """No unit's number in one group is larger, in quanta."""
+        if self.kind == "square" and self.bounds is None:
+            return WIDEST
+        return WIDE if self.kind == "sum" and self.bounds is None and not self.integer else LARGEST
+
+    @property
+    def sql_type(self) -> str:
+        """The type of a unit's number in SQL."""
+        return "HUGEINT" if self.largest > WIDE else "BIGINT"
 
     @property
     def sign(self) -> int:
@@ -123,7 +129,7 @@ class Moment:
         ) and other.row_steps is not None
 
     def value(self, coarser: int = 0) -> str:
-        """SQL of one row's contribution in steps of 2^coarser quanta, a BIGINT or NULL; never an error.
+        """SQL of one row's contribution in steps of 2^coarser quanta, an integer or NULL; never an error.
 
         Conditions do what least() and greatest() would, which take longer in the engine than all the rest of a sum. NaN
         is larger than infinity to the engine, so it meets none of them.
@@ -151,9 +157,8 @@ class Moment:
             moved = f"({moved} * {moved})"
         exponent = self.exponent + coarser
         steps = moved if exponent == 0 else f"{moved} * {number(math.ldexp(1.0, -exponent))}"
-        if self.wide:
-            steps = f"least({steps}, {number(_WIDE)})"
-        return f"TRY_CAST({steps} AS BIGINT)"  # the cast rounds
+        # The cast rounds. Squares up to 2^62 are in steps of 1 where values are whole, else in steps of 2^-16.
+        return f"TRY_CAST({steps} AS {'BIGINT' if self.integer else self.sql_type})"
 
     def total(self) -> str:
         """SQL of the sum over the rows of a group, not yet cut."""
@@ -166,13 +171,12 @@ class Moment:
         return f"coalesce(sum({self.value()}), 0)"
 
     def of_unit(self) -> str:
-        """SQL of one unit's number in a group: at most `LARGEST` in absolute value, or 2^62 where it is `wide`."""
+        """SQL of one unit's number in a group: at most `largest` in absolute value."""
         if self.kind in ("rows", "present"):
             return f"least({self.total()}, {MOST_ROWS})"
         if self.kind == "units":
             return "CAST(1 AS BIGINT)"
-        largest = _WIDE if self.wide else LARGEST
-        return f"CAST(least(greatest({self.total()}, {-largest}), {largest}) AS BIGINT)"
+        return f"CAST(least(greatest({self.total()}, {-self.largest}), {self.largest}) AS {self.sql_type})"
 
     @property
     def label(self) -> str:

@@ -79,7 +79,6 @@ def _shown(bound: float, kind: str) -> str:
 def _clamped(plan: Private, moment: Moment) -> str:
     names = ", ".join(a.label for a in plan.block.aggregates if a.argument == moment.argument and a not in plan.ranks)
     if moment.bounds is None:
-        group = "" if plan.block.row_level or moment.integer else ", or of a unit in a group together,"
-        return f"{names}: NULL and NaN are left out; values beyond ±2^31{group} count as that: state larger bounds."
+        return f"{names}: NULL and NaN are left out; values beyond ±2^31 count as that: state larger bounds."
     low, high = moment.bounds
     return f"{names}: values below {low:g} count as {low:g}, above {high:g} as {high:g}; NULL and NaN are left out."
