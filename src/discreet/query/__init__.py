@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from discreet.query.answer import Answer
+from discreet.query.builder import Groups, Selection, Summary
 from discreet.query.curator import Curator
 from discreet.query.explanation import Explanation
 from discreet.query.policy import ColumnPolicy, Policy, TablePolicy
 
-__all__ = ["Answer", "ColumnPolicy", "Curator", "Explanation", "Policy", "TablePolicy"]
+__all__ = [
+    "Answer",
+    "ColumnPolicy",
+    "Curator",
+    "Explanation",
+    "Groups",
+    "Policy",
+    "Selection",
+    "Summary",
+    "TablePolicy",
+]

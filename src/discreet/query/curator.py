@@ -22,6 +22,7 @@ from discreet.ledger import Ledger
 from discreet.ledger.names import name as checked_name
 from discreet.query.answer import Answer
 from discreet.query.asked import Asked, Desk
+from discreet.query.builder import Selection, rows_of
 from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes
 from discreet.query.limits import refusal_of, set_limit
@@ -232,6 +233,10 @@ class Curator:
             answered=answered,
             refusal=refusal,
         )
+
+    def table(self, name: str) -> Selection:
+        """The rows of a table, for a question that is written step by step in place of SQL; see `Selection`."""
+        return rows_of(self, name)
 
     # ---------------------------------------------------------------- other releases on the same budget
 
