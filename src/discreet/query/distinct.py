@@ -11,6 +11,8 @@ from discreet.query.choices import bound_of, bucket
 
 if TYPE_CHECKING:
     from discreet.query.laws import NoisySum
+    from discreet.query.plan import Aggregate
+    from discreet.query.private import Private
     from discreet.query.run import Run
 
 __all__ = ["measure_distinct"]
@@ -27,12 +29,23 @@ def measure_distinct(run: Run, i: int) -> NoisySum:
         bound = float(plan.block.rows_per_unit or 1)
         found = session.numbers(_distinct_of_rows(run, f"r.{plan.distincts[i].argument}"))
     else:
-        bound, kept = _kept_pairs(run, f"r.{plan.distincts[i].argument}", noise)
+        bound, kept = _kept_pairs(run, plan.distincts[i], noise)
         found = session.numbers(f"SELECT g, count(DISTINCT x) AS n FROM ({kept}) GROUP BY g")
     full = run.placed(found["g"], found["n"])
     measure = len(plan.moments) + len(plan.ranks) + i
     noisy = run.with_noise(full, Grid(bound, 0), measure, quantum=1.0)  # a count is never in coarser steps
     return noisy if plan.block.row_level else run.cut(noisy, sign=1)
+
+
+def most_pairs(plan: Private, distinct: Aggregate) -> float:
+    """The largest number of pairs of a group and a value that a unit can have, by what is public."""
+    groups = math.inf if plan.groups is None else plan.groups
+    if plan.public:
+        groups = min(groups, max(1, plan.cells))
+    rows = math.inf if plan.options.max_rows is None else plan.options.max_rows
+    each = min(rows, math.inf if distinct.values is None else distinct.values)
+    all_rows = math.inf if plan.block.rows_per_unit is None else plan.block.rows_per_unit
+    return min(all_rows, groups * each if each else 0)
 
 
 def _distinct_of_rows(run: Run, argument: str) -> str:
@@ -42,9 +55,12 @@ def _distinct_of_rows(run: Run, argument: str) -> str:
     return f"SELECT {place} AS g, count(DISTINCT {argument}) AS n FROM {source} GROUP BY {place}"
 
 
-def _kept_pairs(run: Run, argument: str, noise: float) -> tuple[float, str]:
-    """How many pairs of a group and a value a unit keeps, chosen privately, and SQL of those that are kept."""
-    session = run.session
+def _kept_pairs(run: Run, distinct: Aggregate, noise: float) -> tuple[float, str]:
+    """How many pairs of a group and a value a unit keeps, chosen privately, and SQL of those that are kept.
+
+    No more than there can be: one for each row, every possible value in each of the groups in which a unit counts.
+    """
+    session, argument = run.session, f"r.{distinct.argument}"
     source, place = run.rows_by_place()
     session.execute(
         f"CREATE OR REPLACE TEMP TABLE q__pairs AS SELECT DISTINCT r.u AS u, {place} AS g, {argument} AS x, "
@@ -54,9 +70,8 @@ def _kept_pairs(run: Run, argument: str, noise: float) -> tuple[float, str]:
     found = session.numbers(
         f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM q__pairs GROUP BY u) GROUP BY b"
     )
-    bound = float(
-        min(math.ceil(bound_of(run.choose(found["b"], found["n"], noise, 1.0))), max(1, int(_WIDEST / noise)))
-    )
+    chosen = math.ceil(bound_of(run.choose(found["b"], found["n"], noise, 1.0)))
+    bound = float(max(1, min(chosen, int(_WIDEST / noise), most_pairs(run.plan, distinct))))
     run.bounds["distinct values of a unit"] = bound
     return (
         bound,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def _values(measured: Measured, aggregate: Aggregate) -> NDArray[np.float64]:
     if aggregate in measured.plan.ranks:
         return measured.ranks[measured.plan.ranks.index(aggregate)].values
     if aggregate in measured.plan.distincts:
-        return np.maximum(measured.distincts[measured.plan.distincts.index(aggregate)].values, 0.0)
+        return _within(measured.distincts[measured.plan.distincts.index(aggregate)].values, _possible(aggregate))
     moments, sums = _parts(measured, aggregate)
     if function in ("count", "count_units"):
         return sums[0].values
@@ -87,7 +88,7 @@ def _interval(measured: Measured, aggregate: Aggregate, confidence: float) -> In
         return measured.ranks[measured.plan.ranks.index(aggregate)].interval(confidence)
     if aggregate in measured.plan.distincts:
         low, high = measured.distincts[measured.plan.distincts.index(aggregate)].interval(confidence)
-        return np.maximum(low, 0.0), high
+        return _within(low, _possible(aggregate)), _within(high, _possible(aggregate))
     moments, sums = _parts(measured, aggregate)
     centre = moments[0].centre
     if function in ("count", "count_units"):
@@ -116,6 +117,11 @@ def _spread_interval(function: str, sums: tuple[NoisySum, ...], confidence: floa
         low, high = np.maximum(square_low - largest, 0.0), np.maximum(square_high - smallest, 0.0)
     low, high = np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), np.inf, high)
     return (np.sqrt(low), np.sqrt(high)) if function.startswith("stddev") else (low, high)
+
+
+def _possible(aggregate: Aggregate) -> tuple[float, float]:
+    """What a number of distinct values can be."""
+    return 0.0, math.inf if aggregate.values is None else float(aggregate.values)
 
 
 def _within(values: NDArray[np.float64], bounds: tuple[float, float] | None) -> NDArray[np.float64]:

@@ -189,7 +189,8 @@ def _canonical(blocks: tuple[Any, ...], after: str, options: tuple[tuple[str, An
     for block in blocks:
         keys = [(key.column, key.sql_type, key.values, key.of_unit) for key in block.keys]
         measures = [
-            (one.function, one.column, one.argument, one.bounds, one.probability, one.kind) for one in block.aggregates
+            (one.function, one.column, one.argument, one.bounds, one.probability, one.kind, one.values)
+            for one in block.aggregates
         ]
         parts.append(f"{block.rows} KEYS {keys!r} MEASURES {measures!r} ROWS {block.rows_per_unit!r}")
     return "\n".join([*parts, after, f"OPTIONS {options!r}"])

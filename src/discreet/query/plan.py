@@ -42,7 +42,8 @@ class Aggregate:
     `column` the name of the result in the noisy table (a0, a1, ...); `bounds` the public range of the argument, to
     which values are clamped, or None if it must be found privately. `kind` is "integer", "float", "date", "timestamp":
     dates travel as whole days and timestamps as whole microseconds since 1970, as BIGINT. `label` is the whole call and
-    `of` its argument, as they were written.
+    `of` its argument, as they were written. `values` is how many different values the argument of a distinct count can
+    have, if that is public.
     """
 
     function: str
@@ -53,6 +54,7 @@ class Aggregate:
     probability: float | None = None
     kind: str = "float"
     of: str = ""
+    values: int | None = None
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,11 @@ def _of_plan(plan: Private) -> list[str]:
         for rank in plan.ranks
         if rank.bounds is not None
     ]
+    lines += [
+        f"{distinct.label}: at most {distinct.values}, as many values as are possible."
+        for distinct in plan.distincts
+        if distinct.values is not None
+    ]
     if plan.sampled:
         lines.append(f"Of each unit at most {plan.options.max_groups} groups are kept, chosen at random.")
     if plan.options.max_rows is not None and not plan.block.row_level:

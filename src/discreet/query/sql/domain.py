@@ -11,9 +11,10 @@ from discreet.query.sql.value import literal_sql
 if TYPE_CHECKING:
     from discreet.query.sql.value import Input, Value
 
-__all__ = ["public_values", "values_that_meet"]
+__all__ = ["public_values", "size_of", "values_that_meet"]
 
 MOST_COMBINATIONS = 5000
+MOST_WORTH_KNOWING = 1 << 31  # no number of values that anybody counts is near all whole numbers of 32 bits
 
 
 def public_values(value: Value) -> tuple[Any, ...] | None:
@@ -42,6 +43,22 @@ def public_values(value: Value) -> tuple[Any, ...] | None:
         except duckdb.Error:
             return None
     return tuple(row[0] for row in found)
+
+
+def size_of(value: Value) -> int | None:
+    """How many different values the expression can have, NULL apart, or None if that is not public.
+
+    Of whole numbers and dates it is how many lie within the declared bounds, or within the range of the type.
+    """
+    listed = public_values(value)
+    if listed is not None:
+        return len({one for one in listed if one is not None})
+    if value.kind not in ("integer", "date"):
+        return None
+    low, high = max(value.bounds[0], value.limits[0]), min(value.bounds[1], value.limits[1])
+    if not high - low < MOST_WORTH_KNOWING:
+        return None
+    return max(0, math.floor(high) - math.ceil(low) + 1)
 
 
 def values_that_meet(condition: Value, column: Input) -> tuple[Any, ...] | None:

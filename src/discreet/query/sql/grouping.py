@@ -170,6 +170,7 @@ class Grouping:
                 probability,
                 argument.kind,
                 self.plan.source.written(call.argument) if call.argument is not None else "",
+                argument.values,
             )
             self.aggregates[key] = found
         type_ = RESULTS.get(found.function, DOUBLE)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from discreet.query.sql.calendar import tamed
+from discreet.query.sql.domain import size_of
 from discreet.query.sql.types import BIGINT
 
 if TYPE_CHECKING:
@@ -29,12 +30,13 @@ ONE = "CAST(1 AS BIGINT)"
 
 @dataclass(frozen=True)
 class Argument:
-    """What is measured, and of which kind its values are."""
+    """What is measured, of which kind its values are, and how many different ones there can be, if that is asked."""
 
     function: str
     sql: str | None
     kind: str
     bounds: tuple[float, float] | None = None
+    values: int | None = None
 
 
 def argument_of(rows: Rows, call: Call, relation: Relation) -> Argument:
@@ -70,7 +72,7 @@ def _distinct(rows: Rows, node: exp.Expr, condition: str | None) -> Argument:
     if value.is_unit:
         function = "count_units" if condition is None else "count_distinct"
         return Argument(function, _if(condition, value.sql) if condition else None, "integer")
-    return Argument("count_distinct", _if(condition, _without_nan(value)), "integer")
+    return Argument("count_distinct", _if(condition, _without_nan(value)), "integer", values=size_of(value))
 
 
 def _without_nan(value: Value) -> str:
