@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from discreet import Curator
+from discreet import Cost, Curator
 from discreet.errors import BudgetExceeded
 from discreet.query import kept
 from query.open_shop import charges, opened
@@ -51,6 +51,24 @@ def test_a_stored_answer_is_read_as_it_was(question: str) -> None:
         assert (first.repeated, again.repeated, charges(curator)) == (False, True, 1)
         assert again.to_arrow().equals(first.to_arrow())
         assert again.intervals(0.95).equals(first.intervals(0.95))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"epsilon": 1.0}, {"epsilon": 1.0000001}),
+        ({"epsilon": 1.0, "delta": 1e-7}, {"epsilon": 1.0, "delta": 1.0000001e-7}),
+        ({"cost": Cost.concentrated(0.1)}, {"cost": Cost.concentrated(0.1000000001)}),
+        ({"cost": Cost.gaussian_dp(0.1)}, {"cost": Cost.gaussian_dp(0.1000000001)}),
+        ({"cost": Cost.gaussian_dp(0.1)}, {"cost": Cost.concentrated(0.1)}),
+    ],
+    ids=["epsilon", "delta", "rho", "mu", "notion"],
+)
+def test_an_answer_at_another_price_is_not_given_however_near_it_is(one: dict, other: dict) -> None:
+    with opened() as curator:
+        answers = [curator.sql("SELECT SUM(spend) AS s FROM visits", **price) for price in (one, other, one)]
+        assert [answer.repeated for answer in answers] == [False, False, True]
+        assert answers[0].to_arrow().equals(answers[2].to_arrow())
 
 
 OTHERS: dict[str, Callable[[bytes], bytes]] = {

@@ -56,7 +56,8 @@ class Asked:
 
     def fingerprint(self, files: list[list[Any]]) -> str:
         """What identical questions about the same versions of files share."""
-        facts = [self.question.canonical, str(self.target), repr(self.options), files]
+        price = None if self.target is None else self.target.exactly
+        facts = [self.question.canonical, price, repr(self.options), files]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
     def refusal(self, error: BudgetExceeded, denied: Callable[[Cost], object]) -> BudgetExceeded:
