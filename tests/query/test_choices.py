@@ -54,8 +54,11 @@ def test_one_unit_more_moves_every_probability_by_no_more_than_epsilon(
     assert worst > 0.1 * epsilon
 
 
+@pytest.mark.parametrize("below", [None, -2, 20, 57, 90])
 @pytest.mark.parametrize("share", [0.5, 0.9])
-def test_one_unit_more_moves_a_choice_of_a_share_by_no_more_than_epsilon(share: float, seen: list[np.ndarray]) -> None:
+def test_one_unit_more_moves_a_choice_of_a_share_by_no_more_than_epsilon(
+    share: float, below: int | None, seen: list[np.ndarray]
+) -> None:
     rng = np.random.default_rng(5)
     buckets, units = np.arange(-4, 60), rng.integers(0, 9, 64)
     for extra in range(0, 64, 3):
@@ -63,7 +66,7 @@ def test_one_unit_more_moves_a_choice_of_a_share_by_no_more_than_epsilon(share: 
         more[extra] += 1
         seen.clear()
         for counts in (units, more):
-            choose_share(buckets, counts, epsilon=0.5, share=share)
+            choose_share(buckets, counts, epsilon=0.5, share=share, below=below)
         gap = seen[1] - seen[0]
         assert np.max(np.abs(gap)) <= 0.5 * (1 + 1e-9)
 
@@ -77,6 +80,14 @@ def test_a_bound_is_near_the_size_that_few_units_exceed() -> None:
     assert exact / 1.5 < np.median(chosen) < exact * 1.5
     shares = [bound_of(choose_share(numbers, units, epsilon=0.2, share=0.9)) for _ in range(20)]
     assert np.quantile(sizes, 0.9) / 1.3 < np.median(shares) < np.quantile(sizes, 0.9) * 1.3
+
+
+def test_a_share_of_few_units_with_large_sizes_is_found_below_what_few_exceed() -> None:
+    sizes = 2.0**31 * np.random.default_rng(7).uniform(0.5, 1.0, 800)
+    numbers, units = np.unique(np.ceil(np.log2(sizes) * choices.STEPS).astype(int), return_counts=True)
+    found = [choose_share(numbers, units, epsilon=0.05, share=0.9, below=31 * choices.STEPS) for _ in range(20)]
+    assert 2.0**30 < np.median([bound_of(one) for one in found]) <= 2.0**31
+    assert max(found) <= 31 * choices.STEPS
 
 
 def test_without_any_units_a_choice_is_still_made() -> None:

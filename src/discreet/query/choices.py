@@ -46,6 +46,9 @@ _TOGETHER = 40
 _PARTS = 1 << 10
 """Scores are counted in parts of a unit, so that they are whole numbers."""
 
+_OCTAVES = 8
+"""What a tenth of the units exceeds is looked for in so many octaves below what few exceed."""
+
 _FEWEST, _MOST = -1, 112  # exponents of the candidates, in octaves
 
 
@@ -115,19 +118,36 @@ def choose_bound(
 
 
 def choose_share(
-    buckets: NDArray[Any], units: NDArray[Any], *, epsilon: float, share: float, generator: Generator | None = None
+    buckets: NDArray[Any],
+    units: NDArray[Any],
+    *,
+    epsilon: float,
+    share: float,
+    below: int | None = None,
+    generator: Generator | None = None,
 ) -> int:
     """The candidate that about this share of the units does not exceed.
 
     The score is -|(1 - share) (units within) - share (units above)|; one unit changes it by at most 1. The same public
-    preference for small candidates as above keeps the many that no unit reaches from winning together.
+    preference for small candidates as above keeps the many that no unit reaches from winning together. It is not needed
+    where the number `below` of a candidate is known that few units exceed: then the choice is among those of the
+    eight octaves up to it. A preference that goes through all octaves is stronger than the scores of a small table
+    whose sizes are large numbers.
     """
     above = _above(buckets, units)
     within = int(units.sum()) - above
     part = round(share * _PARTS)
     mechanism = ExponentialMechanism(epsilon, sensitivity=1)
-    scores = np.abs((_PARTS - part) * within - part * above) + _preferences(epsilon, 0.0, mechanism.factor, 0, above)
-    return _FEWEST * STEPS + int(exponential_choice(-scores, scale=mechanism.factor / _PARTS, generator=generator))
+    scores = np.abs((_PARTS - part) * within - part * above)
+    first = 0
+    if below is None:
+        scores += _preferences(epsilon, 0.0, mechanism.factor, 0, above)
+    else:
+        last = below - _FEWEST * STEPS
+        first = max(0, last - _OCTAVES * STEPS)
+        scores = scores[first : last + 1]
+    chosen = int(exponential_choice(-scores, scale=mechanism.factor / _PARTS, generator=generator))
+    return _FEWEST * STEPS + first + chosen
 
 
 def _preferences(

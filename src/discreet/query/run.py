@@ -201,7 +201,7 @@ class Run:
             tail = self.plan.allocation.tail / rows
             self.heavy[moment] = heaviness(
                 bound_of(number),
-                tenth=bound_of(self.choose_usual(buckets, units, epsilon=tail)),
+                tenth=bound_of(self.choose_usual(buckets, units, epsilon=tail, below=number)),
                 units=counted,
                 above=allowed + 1 / epsilon,
                 looked=tail,
@@ -213,9 +213,13 @@ class Run:
         """How many units there are, with noise."""
         return float(int(units.sum()) + int(rounded_laplace((1 + 1e-12) / epsilon, 1, generator=self.generator)[0]))
 
-    def choose_usual(self, buckets: NDArray[Any], units: NDArray[Any], *, epsilon: float) -> int:
-        """A bound that nine units of ten are within."""
-        return choose_share(buckets, units, epsilon=epsilon, share=_SHARE_OF_UNITS, generator=self.generator)
+    def choose_usual(
+        self, buckets: NDArray[Any], units: NDArray[Any], *, epsilon: float, below: int | None = None
+    ) -> int:
+        """A bound that nine units of ten are within; few exceed the bound of the number `below`, if it is known."""
+        return choose_share(
+            buckets, units, epsilon=epsilon, share=_SHARE_OF_UNITS, below=below, generator=self.generator
+        )
 
     # ---------------------------------------------------------------- noise
 
