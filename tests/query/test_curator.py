@@ -699,6 +699,15 @@ def test_rows_without_a_value_add_nothing_to_sums_of_rows() -> None:
         assert row["a"] == pytest.approx(5.0, rel=0.05)
 
 
+def test_sums_of_one_column_with_bounds_of_their_own_are_told_apart() -> None:
+    limits = {"avg(spend)": (0, 10), "sum(spend)": (0, 20)}
+    with opened() as curator:
+        answer = curator.sql("SELECT AVG(spend) AS a, SUM(spend) AS s FROM visits", epsilon=5.0, bounds=limits)
+        assert {"sum for avg(spend)", "sum for sum(spend)"} <= answer.bounds.keys()
+        (ten,) = [rule for rule in answer.report if "above 10 as 10" in rule]
+        assert ten.startswith("avg(spend): ")
+
+
 def test_the_report_says_where_large_numbers_without_bounds_are_cut() -> None:
     with opened() as curator:
         report = " ".join(curator.sql("SELECT SUM(spend * 1e6) AS s FROM visits", epsilon=1.0).report)

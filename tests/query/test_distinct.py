@@ -115,6 +115,16 @@ def test_a_unit_keeps_no_more_values_than_it_can_have(
     assert most_pairs(plan, asked) == most
 
 
+def test_each_distinct_count_has_a_bound_of_its_own() -> None:
+    names = ("colour", "free")
+    asked = "SELECT COUNT(DISTINCT colour) AS c, COUNT(DISTINCT free) AS f FROM people"
+    with opened() as curator:
+        for answer in (curator.sql(asked, epsilon=50.0), curator.sql(asked, epsilon=50.0)):
+            colour, free = (answer.bounds[f"distinct values of a unit, for count(DISTINCT {x})"] for x in names)
+            assert colour <= 3 < free
+            assert len(answer.bounds) == 2
+
+
 def test_the_bound_on_a_unit_is_at_most_what_it_can_have() -> None:
     with opened() as curator:
         for i in range(20):  # a choice for so little would often be far too large

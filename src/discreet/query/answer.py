@@ -16,7 +16,7 @@ from discreet.query.estimates import noisy_table
 from discreet.query.intervals import takes_extremes, with_intervals, without_intervals
 from discreet.query.losses import summed
 from discreet.query.projection import plain_columns, projected
-from discreet.query.report import in_words
+from discreet.query.report import bound_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -142,7 +142,7 @@ class Answer:
         """The contribution bounds that were used, by what they bound; those chosen privately are among them."""
         found: dict[str, float] = {}
         for number, block in enumerate(self._measured, start=1):
-            words = {moment.label: in_words(block.plan, moment) for moment in block.plan.moments}
+            words = bound_names(block.plan)
             part = f"part {number}: " if len(self._measured) > 1 else ""
             found |= {f"{part}{words.get(label, label)}": bound for label, bound in block.bounds.items()}
         return found

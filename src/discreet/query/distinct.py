@@ -29,7 +29,7 @@ def measure_distinct(run: Run, i: int) -> NoisySum:
         bound = float(plan.block.rows_per_unit or 1)
         found = session.numbers(_distinct_of_rows(run, f"r.{plan.distincts[i].argument}"))
     else:
-        bound, kept = _kept_pairs(run, plan.distincts[i], noise)
+        bound, kept = _kept_pairs(run, i, noise)
         found = session.numbers(f"SELECT g, count(DISTINCT x) AS n FROM ({kept}) GROUP BY g")
     full = run.placed(found["g"], found["n"])
     measure = len(plan.moments) + len(plan.ranks) + i
@@ -55,12 +55,13 @@ def _distinct_of_rows(run: Run, argument: str) -> str:
     return f"SELECT {place} AS g, count(DISTINCT {argument}) AS n FROM {source} GROUP BY {place}"
 
 
-def _kept_pairs(run: Run, distinct: Aggregate, noise: float) -> tuple[float, str]:
+def _kept_pairs(run: Run, i: int, noise: float) -> tuple[float, str]:
     """How many pairs of a group and a value a unit keeps, chosen privately, and SQL of those that are kept.
 
     No more than there can be: one for each row, every possible value in each of the groups in which a unit counts.
     """
-    session, argument = run.session, f"r.{distinct.argument}"
+    session, distinct = run.session, run.plan.distincts[i]
+    argument = f"r.{distinct.argument}"
     source, place = run.rows_by_place()
     session.execute(
         f"CREATE OR REPLACE TEMP TABLE q__pairs AS SELECT DISTINCT r.u AS u, {place} AS g, {argument} AS x, "
@@ -72,7 +73,7 @@ def _kept_pairs(run: Run, distinct: Aggregate, noise: float) -> tuple[float, str
     )
     chosen = math.ceil(bound_of(run.choose(found["b"], found["n"], noise, 1.0)))
     bound = float(max(1, min(chosen, int(_WIDEST / noise), most_pairs(run.plan, distinct))))
-    run.bounds["distinct values of a unit"] = bound
+    run.bounds[run.plan.bound_of_distinct(i)] = bound
     return (
         bound,
         f"SELECT g, x FROM q__pairs QUALIFY row_number() OVER (PARTITION BY u ORDER BY lot) <= {int(bound)}",

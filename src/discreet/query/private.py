@@ -111,6 +111,16 @@ class Private:
         """The noise multiplier of a distinct count."""
         return self.allocation.noise[len(self.moments) + len(self.ranks) + i]
 
+    def bound_of_moment(self, i: int) -> str:
+        """The name under which the bound of a moment is written down; the number tells those apart that share one."""
+        label = self.moments[i].label
+        alone = sum(moment.label == label for moment in self.moments) == 1
+        return label if alone else f"{label} ({i})"
+
+    def bound_of_distinct(self, i: int) -> str:
+        """The name under which the bound of a distinct count is written down."""
+        return f"distinct values of {self.distincts[i].argument}"
+
 
 def private_plan(block: Block, target: Target, options: Options) -> Private:
     """The private plan of a block at a price."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from discreet.query.moments import Moment
     from discreet.query.private import Private
 
-__all__ = ["in_words", "report_of"]
+__all__ = ["bound_names", "in_words", "report_of"]
 
 
 def report_of(plans: tuple[Private, ...]) -> tuple[str, ...]:
@@ -29,6 +29,14 @@ def in_words(plan: Private, moment: Moment) -> str:
     asked = plan.block.aggregates
     name = next((aggregate.label for aggregate in asked if moment in moments_of(aggregate, asked)), "")
     return moment.label.replace(f" of {moment.argument}", f" for {name}")
+
+
+def bound_names(plan: Private) -> dict[str, str]:
+    """What each bound is on, in words, by the name under which it was written down."""
+    named = {plan.bound_of_moment(i): in_words(plan, moment) for i, moment in enumerate(plan.moments)}
+    for i, distinct in enumerate(plan.distincts):
+        named[plan.bound_of_distinct(i)] = f"distinct values of a unit, for {distinct.label}"
+    return named
 
 
 def _of_plan(plan: Private) -> list[str]:
@@ -82,7 +90,8 @@ def _shown(bound: float, kind: str) -> str:
 
 
 def _clamped(plan: Private, moment: Moment) -> str:
-    names = ", ".join(a.label for a in plan.block.aggregates if a.argument == moment.argument and a not in plan.ranks)
+    asked = plan.block.aggregates
+    names = ", ".join(aggregate.label for aggregate in asked if moment in moments_of(aggregate, asked))
     if moment.bounds is None:
         return f"{names}: NULL and NaN are left out; values beyond ±2^31 count as that: state larger bounds."
     low, high = moment.bounds

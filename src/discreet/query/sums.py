@@ -47,7 +47,7 @@ def _by_row(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
     if known:
         grids = {i: row_grid(m, plan.noise_of_moment(i), rows=rows) for i, m in enumerate(plan.moments)}
         for i, moment in enumerate(plan.moments):
-            run.bounds[moment.label] = grids[i].bound * moment.quantum
+            run.bounds[plan.bound_of_moment(i)] = grids[i].bound * moment.quantum
     if not plan.public:
         if known and not plan.ranks and not plan.distincts:
             return grids, _selected(run, _row_totals(run, grids, rows), rows)
@@ -103,7 +103,7 @@ def _row_grids(run: Run, rows: int) -> dict[int, Grid]:
             )
             bound = rows * bound_of(run.choose(found["b"], found["n"], noise, moment.smallest, rows=rows, moment=i))
             grids[i] = Grid.of(bound, noise, whole=True)
-        run.bounds[moment.label] = grids[i].bound * moment.quantum
+        run.bounds[plan.bound_of_moment(i)] = grids[i].bound * moment.quantum
     return grids
 
 
@@ -130,7 +130,7 @@ def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
             bound = bound_of(run.choose(found["b"], found["n"], plan.noise_of_moment(i), moment.smallest, moment=i))
             bound = min(bound, plan.most(moment))
         grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=not enforced)
-        run.bounds[moment.label] = bound * moment.quantum
+        run.bounds[plan.bound_of_moment(i)] = bound * moment.quantum
     sums = ", ".join(clipped(plan, grids, enforced, single=single))
     relation = per if single or not enforced else f"{per} JOIN q__sizes ON q__sizes.u = q__per.u"
     return grids, _spread(run, session.numbers(f"SELECT {place} AS g, {sums} FROM {relation} GROUP BY {place}"))
@@ -157,7 +157,7 @@ def _folded(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
     )
     number = run.choose(found["b"], found["n"], plan.noise_of_moment(0), plan.moments[0].smallest, moment=0)
     grid = Grid.of(bound_of(number), plan.noise_of_moment(0), whole=False, rounded=True)
-    run.bounds[plan.moments[0].label] = grid.bound * plan.moments[0].quantum
+    run.bounds[plan.bound_of_moment(0)] = grid.bound * plan.moments[0].quantum
     most = math.floor(math.ldexp(grid.bound, -grid.exponent))
     totals: list[int | Fraction] = [0] * run.size
     for g, b, negative, n, s in zip(*(found[name].tolist() for name in ("g", "b", "negative", "n", "s")), strict=True):
