@@ -11,6 +11,7 @@ import pytest
 from scipy.special import bdtrc
 
 from discreet.accounting import Budget
+from discreet.engines import DuckDBSession
 from discreet.errors import QueryRefused
 from discreet.query.bounding import make_codes
 from discreet.query.curator import Curator
@@ -114,7 +115,7 @@ def test_what_is_no_number_has_the_same_bits_whoever_came_first(unit: str) -> No
     "right",
     [
         "LEFT JOIN (SELECT y, (SELECT MAX(y) - 2 FROM pub) AS m FROM pub WHERE y = 1) p",
-        "JOIN (SELECT y, ROW_NUMBER() OVER () + 2 AS m FROM pub) p",
+        "JOIN (SELECT y, RANK() OVER (ORDER BY y) + 2 AS m FROM pub) p",
     ],
 )
 def test_one_person_does_not_move_all_others_to_another_group(right: str) -> None:
@@ -125,6 +126,83 @@ def test_one_person_does_not_move_all_others_to_another_group(right: str) -> Non
         answer = measured(curator, f"SELECT m, COUNT(*) FROM t {right} ON t.x = p.y GROUP BY m", 5.0, 1e-5)
         found.append(answer.keys["k0"].to_pylist())
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "(SELECT id, CAST(MIN(x) AS VARCHAR) AS k, COUNT(*) AS v FROM t GROUP BY id) AS s JOIN pub ON pub.k = s.k",
+        "(SELECT DISTINCT id, x AS v FROM t) AS s",
+        "(SELECT id, x AS v FROM t WHERE x < (SELECT MAX(y) FROM pub)) AS s",
+    ],
+)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_quantiles_weigh_the_very_rows_that_they_count(
+    monkeypatch: pytest.MonkeyPatch, rows: str, delta: float
+) -> None:
+    """What a subquery makes of 0.0 and -0.0 is written as one or the other: a second look gave one person other rows,
+
+    as many as there are in a public table, each with the weight that the rows of the first look had.
+    """
+    curator = people(
+        [(1, 0.0), (1, -0.0), (5, 0.0)], pub=pa.table({"k": ["0.0", "-0.0", "-0.0"], "y": [1.0, 2.0, 3.0]})
+    )
+    plan = planned(curator, f"SELECT MEDIAN(s.v), COUNT(DISTINCT s.v) FROM {rows}", 1.0, delta)
+    looks: list[str] = []
+    for name in ("execute", "numbers", "numpy", "table", "tally"):
+        method = getattr(DuckDBSession, name)
+
+        def spied(self: Any, sql: str, *rest: Any, _method: Any = method) -> Any:
+            looks.append(sql)
+            return _method(self, sql, *rest)
+
+        monkeypatch.setattr(DuckDBSession, name, spied)
+    with curator._engine.session() as session:
+        measure(session, plan)
+    assert sum(plan.block.rows in sql for sql in looks) == 1
+
+
+def test_which_public_rows_a_limit_leaves_depends_on_nothing_else() -> None:
+    """The first rows that the engine came across were taken: others each time, and others for other people."""
+    curator = people([(i, i) for i in range(1, 6)], pub=pa.table({"y": [5, 4, 3, 2, 1], "z": [1, 1, 1, 2, 2]}))
+    for chosen, kept in (
+        ("LIMIT 2", {1, 2}),
+        ("ORDER BY z LIMIT 2", {3, 4}),
+        ("ORDER BY z DESC OFFSET 1", {2, 3, 4, 5}),
+    ):
+        for text in (
+            f"SELECT COUNT(*) FROM t JOIN (SELECT y, z FROM pub {chosen}) AS p ON t.x = p.y",
+            f"SELECT COUNT(*) FROM t WHERE x IN (SELECT y FROM (SELECT y, z FROM pub {chosen}) AS p)",
+        ):
+            with curator._engine.session() as session:
+                rows = session.table(planned(curator, text, 1.0, 0.0).block.rows)
+            assert set(rows["u"].to_pylist()) == kept
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "ROW_NUMBER() OVER (ORDER BY z)",
+        "LAG(y) OVER (ORDER BY z)",
+        "SUM(z) OVER ()",
+        "COUNT(*) OVER (ROWS 1 PRECEDING)",
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM t JOIN (SELECT y, {} AS m FROM pub) AS p ON t.x = p.y",
+        "SELECT COUNT(*) FROM t WHERE x IN (SELECT {} AS m FROM pub)",
+        "SELECT COUNT(*) FROM t WHERE x < (SELECT MAX(m) FROM (SELECT {} AS m FROM pub) AS p)",
+        "SELECT COUNT(*) FROM t WHERE x IN (SELECT y FROM pub ORDER BY {} LIMIT 1)",
+    ],
+)
+def test_public_rows_that_depend_on_their_order_do_not_meet_those_of_people(text: str, value: str) -> None:
+    curator = people([(1, 1)], pub=pa.table({"y": [1, 2], "z": [1, 1]}))
+    with pytest.raises(QueryRefused, match="order of rows"):
+        planned(curator, text.format(value), 1.0, 0.0)
+    planned(curator, text.format("RANK() OVER (ORDER BY z)"), 1.0, 0.0)
+    curator.sql(f"SELECT y, {value} FROM pub")
 
 
 def test_which_groups_are_sampled_does_not_depend_on_how_groups_are_numbered() -> None:

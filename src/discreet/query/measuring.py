@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.query.distinct import measure_distinct
@@ -34,8 +34,15 @@ class Measured:
 
 
 def measure(session: Session, plan: Private, generator: Generator | None = None) -> Measured:
-    """Run a block: everything about rows in the engine, noise here."""
-    run = Run(session, plan, generator)
+    """Run a block: everything about rows in the engine, noise here.
+
+    Quantiles weigh a unit's rows by how many of them were found before. So they have to be the same rows.
+    """
+    read = plan
+    if plan.ranks and not plan.block.row_level and not plan.block.repeatable:
+        session.execute(f"CREATE OR REPLACE TEMP TABLE q__rows AS {plan.block.rows}")
+        read = replace(plan, block=replace(plan.block, rows="SELECT * FROM q__rows"))
+    run = Run(session, read, generator)
     moments = measure_moments(run)
     ranks = measure_ranks(run) if plan.ranks else ()
     distincts = tuple(measure_distinct(run, i) for i in range(len(plan.distincts)))

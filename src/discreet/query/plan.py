@@ -75,6 +75,15 @@ class Block:
     tables: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether the rows are the same whenever they are read: tables, filtered and joined, and no subquery.
+
+        What a subquery makes of several rows may depend on which of them comes first: 0.0 and -0.0 are one group, and
+        are written differently.
+        """
+        return "(SELECT " not in self.rows
+
 
 @dataclass(frozen=True)
 class Output:

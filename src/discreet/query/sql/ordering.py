@@ -46,7 +46,12 @@ def finished(
             rows = plan.rows(relation, names, {}, intercept=plan.no_aggregates)
             terms = ordered(plan, order, relation.fields, rows)
         terms = [term for term in terms if term]
-        tail += f" ORDER BY {', '.join(terms)}" if terms else ""
+    if relation.level == "public" and node.parent is not None and (limit is not None or offset is not None):
+        # Which rows are chosen must not depend on what else the engine is doing: rows that are alike in all are one.
+        shown = [f"{one.value.sql} NULLS LAST" for one in relation.fields if not one.value.constant]
+        terms = [*(terms or ()), *shown]
+    if terms:
+        tail += f" ORDER BY {', '.join(terms)}"
     for clause, word in ((limit, "LIMIT"), (offset, "OFFSET")):
         if clause is None:
             continue

@@ -19,6 +19,7 @@ from discreet.query.sql.scope import Rows
 from discreet.query.sql.sources import from_clause
 from discreet.query.sql.unions import united
 from discreet.query.sql.value import Value
+from discreet.query.sql.windows import depends_on_order
 
 if TYPE_CHECKING:
     from discreet.query.catalog import Catalog
@@ -89,6 +90,15 @@ class Planner:
         if one.type != other.type and {one.kind, other.kind} not in ({"integer"}, {"text"}):
             raise self.source.refusal(
                 "the units of the two sides have different types", advice="give both one type in the policy", at=node
+            )
+
+    def fixed(self, relation: Relation, node: exp.Expr) -> None:
+        """Refuses public rows for people's rows to meet that may be others each time they are computed."""
+        if relation.level == "public" and relation.arbitrary:
+            raise self.source.refusal(
+                "a window function here depends on the order of rows, which nothing fixes",
+                advice="use RANK, DENSE_RANK, COUNT, MIN or MAX OVER (...), or store its result in the public table",
+                at=node,
             )
 
     def with_names(self, node: exp.Expr, names: Names) -> Names:
@@ -239,6 +249,8 @@ class Planner:
                 result = self._distinct(result, names)
             elif order is not None and not result.private:
                 terms = ordered(self, order, result.fields, rows)
+        if any(depends_on_order(part) for part in (*node.expressions, *([order] if order is not None else []))):
+            result = replace(result, arbitrary=True)
         return finished(self, result, node, names, terms)
 
     def no_aggregates(self, node: exp.Expr) -> Value | None:
@@ -375,6 +387,8 @@ class Planner:
         while isinstance(query, exp.Subquery) and not any(query.args.get(part) for part in OUTSIDE):
             query = query.this
         relation = self.query(query, names)
+        if outer.private:
+            self.fixed(relation, query)
         if relation.private or (outer.private and relation.level == "released"):
             raise self.source.refusal(
                 "this subquery reads rows of people" if relation.private else "this subquery is an answer of its own",

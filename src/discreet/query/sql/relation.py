@@ -73,8 +73,9 @@ class Relation:
     `level` is "unit" (every row belongs to the unit `unit`), "row" (every row is a unit), "released" (noisy answers,
     alone or with public tables) or "public". `source` is what stands after FROM and `where` the conditions; `fields`
     are expressions over it. `tail` is ORDER BY and LIMIT. `scan`: it is one table and nothing else. `single`: it has
-    exactly one row. `declared` are pairs of SQL for tables that are declared to have one row for each unit: as it is,
-    and with that enforced; `rows_per_unit` relies on the second.
+    exactly one row. `arbitrary`: what is in it may depend on an order of rows that nothing fixes. `declared` are pairs
+    of SQL for tables that are declared to have one row for each unit: as it is, and with that enforced; `rows_per_unit`
+    relies on the second.
     """
 
     source: str
@@ -88,6 +89,7 @@ class Relation:
     tail: str = ""
     scan: bool = False
     single: bool = False
+    arbitrary: bool = False
     declared: tuple[tuple[str, str], ...] = ()
     step: Step = field(default_factory=lambda: Step("nothing"))
 

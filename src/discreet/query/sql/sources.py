@@ -226,6 +226,9 @@ def _joined(plan: Planner, left: Relation, node: exp.Join, names: Names, equalit
 def _allow(plan: Planner, left: Relation, right: Relation, side: str, node: exp.Join) -> None:
     """Refuses joins through which a row would belong to nobody, to two people, or to an answer and a person."""
     levels = {left.level, right.level}
+    if levels & {"unit", "row"}:
+        for one in (left, right):
+            plan.fixed(one, node)
     if levels & {"unit", "row"} and "released" in levels:
         raise plan.source.refusal(
             "rows of people are joined with an answer that is already aggregated",
@@ -345,6 +348,7 @@ def _combined(plan: Planner, sides: _Sides, conditions: list[str], pairs: list[t
         rows_per_unit=rows_per_unit,
         tables=tuple(dict.fromkeys(left.tables + right.tables)),
         public_tables=tuple(dict.fromkeys(left.public_tables + right.public_tables)),
+        arbitrary=left.arbitrary or right.arbitrary,
         declared=left.declared + right.declared,
         step=Step(f"{verb.lower()}", words if level in ("unit", "row") else "", (left.step, right.step)),
     )

@@ -55,6 +55,7 @@ def united(plan: Planner, left: Relation, right: Relation, node: exp.Union) -> R
         tables=tuple(dict.fromkeys(left.tables + right.tables)),
         public_tables=tuple(dict.fromkeys(left.public_tables + right.public_tables)),
         scan=True,
+        arbitrary=left.arbitrary or right.arbitrary,
         declared=left.declared + right.declared,
         step=Step(
             "union all", "the rows of a unit on both sides add up" if left.private else "", (left.step, right.step)

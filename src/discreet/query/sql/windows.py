@@ -14,7 +14,7 @@ from discreet.query.sql.value import Value, derived
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__: list[str] = []
+__all__ = ["depends_on_order"]
 
 PLACES: dict[type, tuple[str, SqlType]] = {
     exp.RowNumber: ("ROW_NUMBER", BIGINT),
@@ -25,6 +25,7 @@ PLACES: dict[type, tuple[str, SqlType]] = {
 }
 SHIFTS: dict[type, str] = {exp.Lag: "LAG", exp.Lead: "LEAD", exp.FirstValue: "FIRST_VALUE", exp.LastValue: "LAST_VALUE"}
 SUMS: dict[type, str] = {exp.Sum: "SUM", exp.Avg: "AVG", exp.Min: "MIN", exp.Max: "MAX", exp.Count: "COUNT"}
+FIXED = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Count, exp.Min, exp.Max)
 SPEC = {"kind", "start", "start_side", "end", "end_side"}
 
 
@@ -63,6 +64,18 @@ def _window(at: Expressions, node: exp.Window) -> Value:
         f"{called} OVER ({' '.join(over)})", type_, parts, weight=max([1, *(part.weight for part in parts)])
     )
     return replace(value, sql=f"({value.sql})", window=True, constant=False, inputs=None, limits=type_.range)
+
+
+def depends_on_order(node: exp.Expr) -> bool:
+    """Whether a window function stands in it whose value depends on which of several equal rows comes first.
+
+    Sums are among them: those of floats are rounded in the order in which they are added up.
+    """
+    return any(
+        not isinstance(window.this, FIXED)
+        or (window.args.get("spec") is not None and str(window.args["spec"].args.get("kind")).upper() == "ROWS")
+        for window in node.find_all(exp.Window)
+    )
 
 
 def _given(node: exp.Expr) -> list[str]:
