@@ -938,6 +938,46 @@ def test_a_file_with_json_that_is_not_utf8_is_refused(engine: DuckDBEngine, tmp_
         engine.register("t", path)
 
 
+FAR = pa.array([0, 2**62, -(2**63)], type=pa.int64())
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("s", "UTC"), pa.timestamp("ms", "UTC"), pa.duration("s")])
+@pytest.mark.parametrize("shape", ["list", "struct", "dictionary", "runs"])
+def test_a_time_that_the_engine_would_convert_inside_of_a_column_is_refused_by_its_type(
+    engine: DuckDBEngine, kind: pa.DataType, shape: str
+) -> None:
+    """The scan of the column failed where one row had a time that does not fit."""
+    times = FAR.view(kind)
+    column = {
+        "list": lambda: pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), times),
+        "struct": lambda: pa.StructArray.from_arrays([times], names=["at"]),
+        "dictionary": lambda: pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int32()), times),
+        "runs": lambda: pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3], pa.int32()), times),
+    }[shape]()
+    table = pa.table({"id": [1, 2, 3], "x": column})
+    for source in (table, pads.dataset(table)):
+        with pytest.raises(SourceError, match="inside of the column 'x'"):
+            engine.register("t", source)
+
+
+def test_times_inside_of_a_column_are_not_read_as_another_type(engine: DuckDBEngine, tmp_path: Path) -> None:
+    times = pa.StructArray.from_arrays([FAR.view(pa.timestamp("us"))], names=["at"])
+    pq.write_table(pa.table({"id": [1, 2, 3], "x": times}), tmp_path / "t.parquet")
+    with pytest.raises(SourceError, match="has times inside of the column 'x'"):
+        engine.register("t", tmp_path / "t.parquet", types={"x": "VARCHAR"})
+    relation = engine.register("t", tmp_path / "t.parquet")
+    assert engine.numpy(f"SELECT COUNT(x) AS n, COUNT(DISTINCT x) AS d FROM {relation}") == {"n": [3], "d": [3]}
+    with pytest.raises(EngineError):  # what a question may not do: see the refusals of casts
+        engine.table(f"SELECT COUNT(TRY_CAST(x AS VARCHAR)) FROM {relation}")
+
+
+def test_a_number_of_any_length_that_does_not_fit_is_null(engine: DuckDBEngine, tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "d.duckdb") as stored:
+        stored.execute("CREATE TABLE t AS SELECT repeat('9', n)::BIGNUM AS x FROM (VALUES (2), (5000)) v(n)")
+    relation = engine.register("t", tmp_path / "d.duckdb", table="t", types={"x": "BIGINT"})
+    assert sorted(engine.table(f"SELECT x FROM {relation}")["x"].to_pylist(), key=str) == [99, None]
+
+
 def test_a_time_inside_a_struct_that_cannot_be_converted_is_found(engine: DuckDBEngine, tmp_path: Path) -> None:
     column = raw(pa.timestamp("ms"), 2**62).column("c").combine_chunks()
     inside = pa.StructArray.from_arrays([column], ["a"])

@@ -65,6 +65,20 @@ def test_an_expression_that_always_fails_is_refused_before_any_row_can_reach_it(
         curator.sql(f"SELECT COUNT(*) FROM t WHERE CASE WHEN x = 'secret' THEN {text} ELSE TRUE END", epsilon=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["list", "struct"])
+@pytest.mark.parametrize("text", ["CAST(x AS VARCHAR)", "x || ''", "CONCAT('', x)", "TRY_CAST(x AS VARCHAR)"])
+def test_times_inside_of_a_column_are_not_written_out(text: str, kind: str) -> None:
+    """The engine raises on one that no calendar has, also in TRY_CAST: a question failed if a person had one."""
+    times = pa.array([0, 2**62], type=pa.int64()).view(pa.timestamp("us"))
+    column = pa.StructArray.from_arrays([times], names=["at"])
+    if kind == "list":
+        column = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), times)
+    curator = opened({"t": TablePolicy(pa.table({"id": [1, 5], "x": column}), unit="id")})
+    measured(curator, "SELECT COUNT(x), COUNT(DISTINCT x) FROM t WHERE x = x", 1.0, 0.0)
+    with pytest.raises(QueryRefused, match="inside of lists or structs"):
+        curator.sql(f"SELECT COUNT(*) FROM t WHERE CASE WHEN id = 5 THEN {text} END = 'a'", epsilon=1e-6)
+
+
 @pytest.mark.parametrize("text", [r"regexp_extract(x || '\C', '\\C$')", r"regexp_extract(x || 'é', '[^\x00-\x7f]')"])
 def test_a_pattern_that_only_looks_like_one_of_bytes_is_answered(text: str) -> None:
     curator = people([(1, "a"), (5, "secret")])
@@ -242,3 +256,15 @@ def test_null_adds_nothing_to_a_sum(bounds: tuple[float, float] | None) -> None:
     curator = people([(i, 5.0 if i % 2 else None) for i in range(1000)])
     total = curator.sql("SELECT SUM(x) FROM t", epsilon=50.0, bounds=bounds).fetchall()[0][0]
     assert total == pytest.approx(2500, abs=100)
+
+
+def test_a_key_that_somebody_wrote_cannot_steer_the_screen_on_which_it_is_shown() -> None:
+    written = "\x1b[2Jpaid: nothing\nBonn\u202e <script>\x9b"
+    curator = people([(i, written) for i in range(500)])
+    answer = curator.sql("SELECT x, COUNT(*) AS n FROM t GROUP BY x", epsilon=5.0)
+    assert answer.fetchall()[0][0] == written
+    shown = answer.show()
+    assert all(line.isprintable() for line in shown.split("\n"))
+    assert len(shown.split("\n")) == 4
+    assert r"\x1b[2Jpaid: nothing\nBonn\u202e <script>\x9b" in shown
+    assert "<script>" not in answer._repr_html_()

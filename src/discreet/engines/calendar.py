@@ -7,8 +7,12 @@ such dates: one row could stop a question. So relations have the years 1 to 9999
 
 from __future__ import annotations
 
-__all__ = ["calm", "is_calm"]
+import re
 
+__all__ = ["calm", "is_calm", "is_written"]
+
+_TIMES = re.compile(r"\b(?:DATE|TIME|TIMESTAMP)|\bVARIANT\b")
+_NESTED = re.compile(r"\[\d*\]$|^(?:STRUCT|MAP|UNION)\(|^VARIANT$")
 _YEARS = ("0001-01-01", "9999-12-31")
 _MOMENTS = ("0001-01-01 00:00:00", "9999-12-31 23:59:59")
 _LIMITS = {
@@ -43,6 +47,18 @@ def calm(sql: str, kind: str) -> tuple[str, str]:
     target = _MICROSECONDS.get(kind, kind)
     value = sql if target == kind else f"TRY_CAST({sql} AS {target})"
     return f"CASE WHEN {sql} BETWEEN {low} AND {high} THEN {value} END", target
+
+
+def is_written(kind: str) -> bool:
+    """Whether every value of a type can be written as text.
+
+    A time in a list, a struct or the like is none that `calm` has looked at, and one that no calendar has makes the
+    engine fail, also in TRY_CAST.
+
+    >>> is_written("TIMESTAMP"), is_written("BIGINT[]"), is_written("STRUCT(at TIMESTAMP)")
+    (True, True, False)
+    """
+    return not (_NESTED.search(kind.upper()) and _TIMES.search(kind.upper()))
 
 
 def is_calm(sql: str, kind: str) -> str | None:

@@ -16,7 +16,7 @@ import numpy as np
 from discreet.arguments import count
 from discreet.engines.arrow import array_of, taken
 from discreet.engines.calendar import calm as calmed
-from discreet.engines.calendar import is_calm
+from discreet.engines.calendar import is_calm, is_written
 from discreet.engines.failures import guarded
 from discreet.engines.files import csv_rows, distinct_names, files_of, parquet_rows
 from discreet.engines.frames import frame_of
@@ -468,6 +468,11 @@ class DuckDBEngine:
             value, stored = (quoted(column), kind) if column in calm else calmed(quoted(column), kind)
             target = wanted.get(column.lower(), _ENUM.sub("VARCHAR", stored))
             if target != stored:
+                if column.lower() in wanted and not is_written(stored):
+                    why = f"has times inside of the column '{column}', which cannot be read as {target}"
+                    raise SourceError(f"table '{name}'", why, "Store them in columns of their own, or hide the column.")
+                if stored == "BIGNUM":  # TRY_CAST ends the whole database where one does not fit
+                    value = f"CAST({value} AS VARCHAR)"
                 value, _ = calmed(f"TRY_CAST({value} AS {target})", _FULL.get(target, target))
             parts.append(value if value == quoted(column) else f"{value} AS {quoted(column)}")
         return ", ".join(parts)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
@@ -25,6 +25,10 @@ def frame_of(source: object) -> Any:
     found = _recognised(source)
     if found is None:
         return None
+    for field in found.schema:
+        if any(_needs_care(kind) for kind in _inside(field.type)):
+            why = f"has times in seconds or milliseconds inside of the column '{field.name}'"
+            raise SourceError("the Arrow table", why, "Cast them to microseconds, and dictionaries to plain columns.")
     if not hasattr(found, "column") and any(_needs_care(field.type) for field in found.schema):
         found = found.to_table()  # a data set is scanned as it is, and this one could stop the scan
     return _checked(found) if hasattr(found, "column") else _looked_through(found)
@@ -51,6 +55,20 @@ def _needs_care(kind: pa.DataType) -> bool:
         "s",
         "ms",
     )
+
+
+def _inside(kind: pa.DataType) -> Iterator[pa.DataType]:
+    """The types of which a nested or encoded type is made, however deep."""
+    import pyarrow as pa
+
+    parts = [kind.field(i).type for i in range(kind.num_fields)]
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        parts = [kind.value_type]
+    elif isinstance(kind, pa.BaseExtensionType):
+        parts = [kind.storage_type]
+    for part in parts:
+        yield part
+        yield from _inside(part)
 
 
 def _checked(table: pa.Table) -> pa.Table:

@@ -161,7 +161,7 @@ class Answer:
                     text += f"  [{_text(low)}, {_text(high)}]"
                 cells.append(text)
             rows.append(cells)
-        return names, rows
+        return [_printable(name) for name in names], rows
 
     def show(self, confidence: float = 0.95) -> str:
         """The first rows as text, with the intervals at this confidence in brackets, and the price."""
@@ -226,4 +226,9 @@ def _text(value: Any) -> str:
         return "NULL"
     if isinstance(value, float):
         return f"{value:.6g}".replace("inf", "∞")
-    return str(value)
+    return _printable(str(value))
+
+
+def _printable(text: str) -> str:
+    """The text on one line, with nothing in it that a terminal obeys: a key may be what anybody has written."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

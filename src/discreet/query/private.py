@@ -209,7 +209,7 @@ def _tailed(block: Block, moment: Moment) -> bool:
 def _check_keys(block: Block) -> None:
     """Values of other types may be equal and look different, and would show who came first."""
     for key in block.keys:
-        if key.sql_type.split("(")[0].split(" ")[0] not in _KEYS:
+        if key.sql_type.endswith("]") or key.sql_type.split("(")[0].split(" ")[0] not in _KEYS:
             raise InvalidArgument(
                 "GROUP BY", key.label, f"cast it to a number, a text, a date or a time: groups cannot be {key.sql_type}"
             )

@@ -9,7 +9,16 @@ from sqlglot import exp
 
 from discreet.query.sql import arithmetic
 from discreet.query.sql.days import DAY_MICROSECONDS, day_of
-from discreet.query.sql.expressions import HANDLERS, KNOWN_NAMES, PLAIN, READ, Expressions, moment, unified
+from discreet.query.sql.expressions import (
+    HANDLERS,
+    KNOWN_NAMES,
+    PLAIN,
+    READ,
+    Expressions,
+    check_written,
+    moment,
+    unified,
+)
 from discreet.query.sql.types import DOUBLE, TIMESTAMP, SqlType, type_named
 from discreet.query.sql.value import Value, derived, hull, literal
 
@@ -139,6 +148,7 @@ def _cast(at: Expressions, node: exp.Cast) -> Value:
         raise at.source.refusal(
             f"{value.type.words} cannot be converted to {target.name}", advice="choose another type", at=node
         )
+    check_written(at, value, node)
     if value.is_literal and value.kind == "text" and target.temporal:
         found = moment(at, value.python, node)
         if found.type == target:

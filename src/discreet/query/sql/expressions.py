@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from discreet.engines.calendar import is_written
 from discreet.query.sql.alternatives import instead_of
 from discreet.query.sql.text import Source, closest
 from discreet.query.sql.types import (
@@ -145,6 +146,16 @@ def as_text(value: Value) -> Value:
     if value.type == VARCHAR:
         return value
     return derived(f"CAST({value.sql} AS VARCHAR)", VARCHAR, (value,), values=value.values)
+
+
+def check_written(at: Expressions, value: Value, node: exp.Expr) -> None:
+    """Refuses to convert what has times inside of it: one that no calendar has would stop the engine."""
+    if not is_written(value.type.name):
+        raise at.source.refusal(
+            f"'{at.source.written(node)}' writes out times that are inside of lists or structs",
+            advice="count or compare them, or store them in columns of their own",
+            at=node,
+        )
 
 
 def unified(at: Expressions, values: Sequence[Value], node: exp.Expr) -> tuple[SqlType, list[str]]:

@@ -17,6 +17,7 @@ from discreet.query.sql.expressions import (
     READ,
     Expressions,
     as_text,
+    check_written,
 )
 from discreet.query.sql.functions import arguments
 from discreet.query.sql.text import string
@@ -93,6 +94,7 @@ def _shown(at: Expressions, node: exp.Expr) -> Value:
     value = at.value(node)
     if value.kind == "text":
         return as_text(value)
+    check_written(at, value, node)
     return derived(f"CAST({value.sql} AS VARCHAR)", VARCHAR, (value,), weight=60)
 
 
