@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 from discreet import Budget, Cost
 from discreet.errors import InvalidArgument
 from discreet.query.allocation import allocate
+from discreet.query.options import Options
+from discreet.query.plan import Aggregate
+from discreet.query.private import private_plan
 from discreet.query.target import Target, target_of
+from query.tables import block
 
 WEIGHTS = st.lists(st.floats(0.1, 10), min_size=1, max_size=5).map(tuple)
 SHAPES = {
@@ -130,3 +134,17 @@ def test_a_cost_that_is_a_plain_guarantee_is_a_target(cost: Cost, target: Target
 def test_anything_else_is_refused(epsilon: object, delta: object, cost: object) -> None:
     with pytest.raises(InvalidArgument):
         target_of(epsilon, delta, cost, BUDGET)
+
+
+def test_a_number_of_units_gets_less_of_the_price_than_numbers_of_rows_beside_it() -> None:
+    asked = Aggregate("count", "a0", "COUNT(*)"), Aggregate("count_units", "a1", "COUNT(DISTINCT u)")
+    plan = private_plan(block(*asked), Target(epsilon=1.0), Options())
+    rows, units = plan.allocation.noise
+    assert units == pytest.approx(3 * rows)
+    limited = private_plan(block(*asked), Target(epsilon=1.0), Options.of({"max_rows": 4})).allocation.noise
+    assert limited[1] == pytest.approx(2 * limited[0])
+    gaussian = private_plan(block(*asked), Target(rho=0.1), Options())
+    assert gaussian.gaussian
+    assert gaussian.allocation.noise[1] == pytest.approx(9 ** (1 / 3) * gaussian.allocation.noise[0])
+    once = private_plan(block(*asked, rows_per_unit=1), Target(epsilon=1.0), Options()).allocation.noise
+    assert once[0] == once[1]

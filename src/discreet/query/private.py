@@ -28,6 +28,9 @@ _FEW_GROUPS = 5
 """Up to so many public groups a unit is taken to be in all of them: the error is smaller by a half and more. From about
 eight on, most units are in few of them, and a norm that is chosen is as good."""
 
+_LARGE_UNIT = 9
+"""How many times the rows of a usual unit a large one is taken to have."""
+
 _RANKS = frozenset({"quantile", "min", "max"})
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _KEYS = frozenset(
@@ -154,7 +157,7 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
         gaussian=gaussian,
         choices=choices,
         keys=not public,
-        weights=tuple([1.0] * (len(moments) + len(distincts)) + [1.0] * len(ranks)),
+        weights=(*_weights(block, options, moments, gaussian=gaussian), *[1.0] * (len(ranks) + len(distincts))),
         groups=_cells(block) or 1 if public else 1,
         alone=_single(block) and plain,
         tails=tails,
@@ -197,6 +200,19 @@ def _bounded(aggregate: Aggregate, options: Options) -> Aggregate:
         f"the range of {aggregate.label} is at least {_FINEST:g} wide, within ±{_LARGEST:g}, and not tiny beside "
         "its distance from 0",
     )
+
+
+def _weights(block: Block, options: Options, moments: tuple[Moment, ...], *, gaussian: bool) -> list[float]:
+    """What each moment gets of the price, so that their relative errors together are small.
+
+    A unit changes a number of units by 1 and a number or sum of rows by as much as a large unit has. Beside the whole
+    that is r times more, where r is how many times the usual size a large unit has; unless a limit on rows is known, r
+    is taken to be 9. The sum of relative errors r_i / e_i for given sum of e_i is least for e_i in proportion to the
+    root of r_i, and that of r_i / mu_i for given sum of squares for mu_i^2 in proportion to r_i^(2/3).
+    """
+    rows = block.rows_per_unit if block.rows_per_unit is not None else options.max_rows
+    larger = float(min(rows or _LARGE_UNIT, _LARGE_UNIT))
+    return [1.0 if moment.kind == "units" else larger ** (2 / 3 if gaussian else 1 / 2) for moment in moments]
 
 
 def _tailed(block: Block, moment: Moment) -> bool:
