@@ -349,6 +349,23 @@ def test_a_repeated_question_is_free_however_it_is_written() -> None:
         assert curator.remaining < left
 
 
+def test_what_is_made_of_a_noisy_answer_later_is_free() -> None:
+    with opened() as curator:
+        first = dict(curator.sql("SELECT city, COUNT(*) AS n FROM visits GROUP BY city", epsilon=1).fetchall())
+        left = curator.remaining
+        best = curator.sql(
+            "SELECT city AS place, COUNT(*) * 2 AS twice FROM visits GROUP BY city ORDER BY twice DESC LIMIT 1",
+            epsilon=1,
+        )
+        assert (best.repeated, curator.remaining) == (True, left)
+        assert best.fetchall() == [max(((city, 2 * n) for city, n in first.items()), key=lambda row: row[1])]
+        total = curator.sql("SELECT SUM(n) FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city)", epsilon=1)
+        assert (total.repeated, curator.remaining) == (True, left)
+        assert total.fetchall() == [(sum(first.values()),)]
+        assert curator.explain("SELECT city, COUNT(*) / 7 AS weekly FROM visits GROUP BY city", epsilon=1).answered
+        assert not curator.sql("SELECT city, COUNT(*) AS n FROM visits WHERE TRUE GROUP BY city", epsilon=2).repeated
+
+
 def test_a_repeated_question_survives_the_process_and_needs_no_data(tmp_path: Path) -> None:
     path = tmp_path / "visits.parquet"
     pq.write_table(visits(), path)

@@ -160,8 +160,9 @@ class Curator:
 
         Say what it may cost: `epsilon` (with `delta`, by default a hundredth of the budget's), or `cost`. The other
         arguments override what the policy and the defaults say about contributions; see "How contribution bounding
-        works". A question that was asked before in the same words, at the same price, is read from the ledger at no
-        cost, unless `reuse` is False. A question that reads public tables alone is free and needs no price.
+        works". A question that measures what an earlier one has measured at the same price (in other words, another
+        order, a ratio of the same numbers) is made of what the ledger keeps of that one, at no cost, unless `reuse` is
+        False. A question that reads public tables alone is free and needs no price.
         """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
         self._check_open()

@@ -109,8 +109,7 @@ def _planned(text: str, catalog: Catalog) -> tuple[Question, list[Any]]:
         Output(name, *(one.value.origin or (None, None))) for one, name in zip(relation.fields, names, strict=True)
     )
     blocks = tuple(plan.blocks)
-    canonical = _canonical(blocks, after, options)
-    question = Question(text, canonical, blocks, after, outputs, tuple(public), options)
+    question = Question(text, _canonical(blocks), blocks, after, outputs, tuple(public), options)
     return question, plan.steps
 
 
@@ -183,8 +182,11 @@ def _names(relation: Relation) -> list[str]:
     return names
 
 
-def _canonical(blocks: tuple[Any, ...], after: str, options: tuple[tuple[str, Any], ...]) -> str:
-    """The same text for questions that mean the same plan: spelling, layout, comments and aliases are gone."""
+def _canonical(blocks: tuple[Any, ...]) -> str:
+    """The same text for questions that measure the same: spelling, layout, comments and aliases are gone.
+
+    What stands above the aggregates is no part of it: it works on noisy numbers that may have been paid for already.
+    """
     parts = []
     for block in blocks:
         keys = [(key.column, key.sql_type, key.values, key.of_unit) for key in block.keys]
@@ -193,4 +195,4 @@ def _canonical(blocks: tuple[Any, ...], after: str, options: tuple[tuple[str, An
             for one in block.aggregates
         ]
         parts.append(f"{block.rows} KEYS {keys!r} MEASURES {measures!r} ROWS {block.rows_per_unit!r}")
-    return "\n".join([*parts, after, f"OPTIONS {options!r}"])
+    return "\n".join(parts)

@@ -99,8 +99,8 @@ class Question:
     """A parsed question.
 
     `after` is a SELECT over the tables noisy_0, noisy_1, ... (columns of keys and aggregates) and public tables;
-    `canonical` is the normalised text by which identical questions are recognised; `options` what the SQL's own options
-    clause said.
+    `canonical` is the normalised text by which questions are recognised that measure the same, whatever is made of the
+    noisy numbers; `options` what the SQL's own options clause said.
     """
 
     text: str
