@@ -67,7 +67,10 @@ class Asked:
         low, high = 0.0, self.target.size
         for _ in range(_REFINED):
             middle = (low + high) / 2
-            plans = plans_of(self.question, self.target.resized(middle), self.options)
+            try:
+                plans = plans_of(self.question, self.target.resized(middle), self.options)
+            except InvalidArgument:  # too little to be answered at all
+                break
             low, high = (middle, high) if denied(total_cost(plans)) is None else (low, middle)
         return BudgetExceeded(
             requested=self.target.size,

@@ -20,6 +20,9 @@ __all__ = ["measure_distinct"]
 _WIDEST = 2.0**39
 """Noise is drawn up to 10^12: where so little is paid, a unit keeps fewer distinct values."""
 
+_MOST_KEPT = 1 << 31
+"""No unit keeps more."""
+
 
 def measure_distinct(run: Run, i: int) -> NoisySum:
     """COUNT(DISTINCT x): every unit keeps at most m of its (group, value) pairs, chosen at random."""
@@ -72,7 +75,7 @@ def _kept_pairs(run: Run, i: int, noise: float) -> tuple[float, str]:
         f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM q__pairs GROUP BY u) GROUP BY b"
     )
     chosen = math.ceil(bound_of(run.choose(found["b"], found["n"], noise, 1.0)))
-    bound = float(max(1, min(chosen, int(_WIDEST / noise), most_pairs(run.plan, distinct))))
+    bound = float(max(1, min(chosen, _MOST_KEPT, int(_WIDEST / noise), most_pairs(run.plan, distinct))))
     run.bounds[run.plan.bound_of_distinct(i)] = bound
     return (
         bound,

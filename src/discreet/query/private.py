@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from discreet.accounting import Cost
 from discreet.errors import InvalidArgument
 from discreet.query.allocation import Allocation, allocate, gaussian_multiplier
+from discreet.query.drawable import check_drawable
 from discreet.query.laws import GAUSSIAN, LAPLACE, staircase_law
 from discreet.query.moments import Moment, moments_of
 
@@ -163,6 +164,7 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
         tails=tails,
     )
     plan = Private(block, options, moments, ranks, distincts, groups, gaussian, allocation)
+    check_drawable(plan, target)
     if public and plan.cells > MOST_CELLS:
         raise InvalidArgument(
             "GROUP BY", f"{plan.cells} groups", f"group by less: at most {MOST_CELLS} public groups are answered"

@@ -10,15 +10,24 @@ from discreet.query.ranking import measure_rank
 from discreet.query.ranks import Cells, RankAnswer, Scale, Units
 
 if TYPE_CHECKING:
+    from discreet.query.private import Private
     from discreet.query.run import Run
 
 __all__ = ["measure_ranks"]
 
 _MOST_ROWS = 2.0**24
-"""No unit counts with more rows in quantiles; within what noise can be drawn for."""
+"""No unit counts with more rows in quantiles."""
 
 _TALLIED = 1 << 22
 """Up to so many cells rows are counted here, which is quicker than in the engine; beyond, few of the cells are used."""
+
+
+def _most_rows(plan: Private) -> float:
+    """The largest bound that is used, whatever is chosen; by the price it is at least 1 (see `drawable`)."""
+    if not plan.gaussian:
+        return _MOST_ROWS
+    drawn = (Units.most(Scale(rank.bounds, rank.kind), plan.noise_of_rank(i)) for i, rank in enumerate(plan.ranks))
+    return min(_MOST_ROWS, *drawn)
 
 
 def measure_ranks(run: Run) -> tuple[RankAnswer, ...]:
@@ -35,7 +44,7 @@ def measure_ranks(run: Run) -> tuple[RankAnswer, ...]:
         size = "sqrt(CAST(o.n AS DOUBLE))" if plan.gaussian else "CAST(o.n AS DOUBLE)"
         found = session.numbers(f"SELECT {bucket(size)} AS b, count(*) AS n FROM q__rows_of o GROUP BY b")
         number = run.choose_usual(found["b"], found["n"], epsilon=plan.allocation.choice)
-        bound = min(max(1.0, bound_of(number)), _MOST_ROWS)
+        bound = min(max(1.0, bound_of(number)), _most_rows(plan))
         run.bounds["rows of a unit, for quantiles"] = bound
         weight = f"CASE WHEN {size} > {bound!r}::DOUBLE THEN {bound!r}::DOUBLE / {size} ELSE 1.0::DOUBLE END"
         source += " JOIN q__rows_of o ON r.u = o.u"

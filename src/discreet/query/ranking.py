@@ -56,6 +56,7 @@ _AROUND = 0.12  # share of the price for the interval
 _COUNTED = 0.02  # … and for the number of rows, where the blur of weighing them is needed
 _ORDINARY = 0.25  # of MIN and MAX, how much of the preference for ordinary values: else MIN of large ones would be 0
 _WIDEST = 1e12  # Laplace noise is drawn up to this scale; beyond, nothing is known of the number of rows
+_LARGEST = 2.0**60  # no interval needs to aim at more: no table has so many rows
 _AIMED = 0.6  # y: what the interval aims at, in units of the noise of its choice
 
 
@@ -171,7 +172,8 @@ def _aims(
     generator: Generator | None,
 ) -> NDArray[np.float64]:
     """s: how far from 0 S should be at the ends of each group's interval; the blur of weighing rows is in it."""
-    aim = np.full(cells.groups, _AIMED * 2 * math.ceil(statistic.largest * bound) / (_AROUND * epsilon))
+    aimed = _AIMED * 2 * math.ceil(statistic.largest * bound) / (_AROUND * epsilon)
+    aim = np.full(cells.groups, min(aimed, _LARGEST))
     if not weighed:
         return aim
     # Weights are whole numbers, which one unit changes by the bound in all groups together. Rounded to rows, it could
@@ -182,5 +184,5 @@ def _aims(
     weight = cells.total + rounded_laplace(scale, cells.groups, generator=generator)
     p = statistic.a / parts
     blur = np.sqrt(VARIED * np.maximum(weight, 0) * p * (1 - p) * weighed) * parts
-    found: NDArray[np.float64] = aim + blur
+    found: NDArray[np.float64] = np.minimum(aim + blur, _LARGEST)
     return found

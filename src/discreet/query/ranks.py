@@ -34,7 +34,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.errors import InvalidArgument
 from discreet.noise import rounded_gaussian
 from discreet.query.laws import two_sided
 from discreet.query.moments import number
@@ -60,7 +59,9 @@ _COARSE = 16  # the two places are no farther from the cell than this part of th
 VARIED = 0.05  # variance of the rows' weights, where nine units in ten weigh fully
 _FEW = 4.0  # MIN and MAX leave out about so many standard deviations of weight
 _HELD = 0.95  # the confidence of an interval that was chosen and not measured
-_WIDEST = 2.0**29.5  # Gaussian noise is drawn up to 10^9
+_WIDEST = 2.0**39.5  # Gaussian noise is drawn up to 10^12
+_ROOM = 4  # a row has at least four parts, and so has the probability 1: 2^4 steps
+_LARGEST = 2.0**60  # of the numbers that are no counts, what fits into 64 bits beside these
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,14 @@ class Units:
         """As fine as the noise can be drawn: its scale is at most noise * weight * parts * bound."""
         if not gaussian:
             return cls(1 << 12, 1 << 10)
-        room = math.floor(math.log2(_WIDEST / (bound * max(_each(noise, scale), 1.0))))
-        if room < 4:
-            raise InvalidArgument("epsilon", 1 / noise, "a quantile needs more than this; pass a larger epsilon")
+        room = max(_ROOM, math.floor(math.log2(_WIDEST / (bound * max(_each(noise, scale), 1.0)))))
         parts = min(10, max(room - 6, 2))
         return cls(1 << min(12, room - parts), 1 << parts)
+
+    @classmethod
+    def most(cls, scale: Scale, noise: float) -> float:
+        """The largest bound for which noise can be drawn on the Gaussian path."""
+        return _WIDEST / 2.0**_ROOM / max(_each(noise, scale), 1.0)
 
 
 @dataclass(frozen=True)
@@ -327,9 +331,9 @@ class Statistic:
     @classmethod
     def of(cls, aggregate: Aggregate, parts: int, reach: float) -> Statistic:
         if aggregate.function == "max":
-            return cls(0, parts, round(reach * parts))
+            return cls(0, parts, round(min(reach * parts, _LARGEST)))
         if aggregate.function == "min":
-            return cls(parts, 0, -round(reach * parts))
+            return cls(parts, 0, -round(min(reach * parts, _LARGEST)))
         assert aggregate.probability is not None
         part = min(max(round(aggregate.probability * parts), 1), parts - 1)
         return cls(parts - part, part, 0)
@@ -406,10 +410,10 @@ def bisected(
     back, ahead = np.minimum(back, 2 * ahead), np.minimum(ahead, 2 * back)
     # No farther than a part of the rows on the smaller side, where S bends.
     p = statistic.a / parts
-    apart = np.clip(_SIDE * min(p, 1 - p) * parts * total / unit, 0.1, _APART)
+    reach = np.clip(_SIDE * min(p, 1 - p) * parts * total / unit, 0.1, _APART)
     farthest = span / _COARSE
-    left = high - 1 - np.floor(np.minimum(apart * back, farthest)).astype(np.int64)
-    right = high + np.floor(np.minimum(apart * ahead, farthest)).astype(np.int64)
+    left = high - 1 - np.floor(np.minimum(reach * back, farthest)).astype(np.int64)
+    right = high + np.floor(np.minimum(reach * ahead, farthest)).astype(np.int64)
     left, right = np.maximum(left, cells.first - 1), np.minimum(right, cells.last)
     s_left, s_right = asked(left, last) / unit, asked(right, last) / unit
     rise = s_right - s_left
@@ -419,14 +423,15 @@ def bisected(
     # where its slope leads: that between the two places, and that from afar, which is good to a sixth or so.
     near = (right - left) == 1
     jumps = rise > _JUMP * (1 + blur)
-    slope = np.maximum(rise, 0.0) / (right - left)
+    apart = np.maximum(right - left, 1)  # both may be the edge before the first cell
+    slope = np.maximum(rise, 0.0) / apart
     with np.errstate(divide="ignore", invalid="ignore"):
         afar = 1 / np.where((s_left + s_right) > 0, back, ahead)
-        trust = np.where(afar > 0, 2 / (_ROUGH * afar * (right - left)) ** 2, 0.0)
+        trust = np.where(afar > 0, 2 / (_ROUGH * afar * apart) ** 2, 0.0)
         slope = (slope + np.where(trust > 0, trust * afar, 0.0)) / (1 + trust)
         moved = (left + right) / 2 + 1 - (s_left + s_right) / 2 / slope
         inside = left + 1 + np.clip(-s_left / rise, 0.0, 1.0)
-    moved = np.where(slope * (right - left) > _FLAT, moved, high + 0.5)
+    moved = np.where(slope * apart > _FLAT, moved, high + 0.5)
     place = np.where(jumps, np.where(near, inside, high + 0.5), moved)
     floor, ceiling = clear_low + 1, np.maximum(clear_high + 1, clear_low + 1)
     return RankAnswer(
