@@ -6,14 +6,14 @@ import html
 import math
 import os
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import unit_fraction
 from discreet.engines import Sandbox
 from discreet.errors import DiscreetError
 from discreet.query.estimates import noisy_table
-from discreet.query.intervals import takes_extremes, with_intervals, without_intervals
+from discreet.query.intervals import takes_extremes, with_intervals
 from discreet.query.losses import summed
 from discreet.query.projection import plain_columns, projected
 from discreet.query.report import bound_names
@@ -116,18 +116,22 @@ class Answer:
         at_once = 1 - (1 - level) / max(1, groups) if takes_extremes(self.question) else None
         tables = {f"noisy_{i}": noisy_table(block, level, at_once=at_once) for i, block in enumerate(self._measured)}
         shown, known = _sandbox(os.getpid()), {**tables, **self._public}
-        lost = tuple(
-            summed(block.groups, gaussian=block.plan.gaussian, single=block.plan.single) for block in self._measured
-        )
         try:
-            return shown.run(with_intervals(self.question, self._numbers, lost), known)
+            return shown.run(self._with_ends[0], known)
         except DiscreetError:  # an expression without a value at the end of an interval, such as a cast of infinity
-            return shown.run(with_intervals(self.question, (), lost), known)
+            return shown.run(with_intervals(self.question, ())[0], known)
 
     @property
     def no_interval(self) -> dict[str, str]:
         """The noisy columns that have no interval, each with the reason."""
-        return without_intervals(self.question, self._numbers)
+        return dict(self._with_ends[1])
+
+    @cached_property
+    def _with_ends(self) -> tuple[str, dict[str, str]]:
+        lost = tuple(
+            summed(block.groups, gaussian=block.plan.gaussian, single=block.plan.single) for block in self._measured
+        )
+        return with_intervals(self.question, self._numbers, lost)
 
     @property
     def _numbers(self) -> set[str]:

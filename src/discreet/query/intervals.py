@@ -11,7 +11,7 @@ Numbers that are computed from the same noisy sum are not independent: what they
 end is infinite where an expression has no value at the end of an interval, and where a denominator may be 0.
 
 The noisy numbers are columns, aggregates and window functions over several rows (see `pooling`), and subqueries of one
-row. Columns of UNION ALL are those of its parts. `without_intervals` says of every other column why it has none.
+row. Columns of UNION ALL are those of its parts. Of every other noisy column it is said why it has none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from discreet.query.moments import moments_of
-from discreet.query.pooling import ENDS, MIXED, Ends, Lacking, Noise, Pair, double, is_pool, parsed, pooled
+from discreet.query.pooling import ENDS, MIXED, Ends, Lacking, Noise, Pair, double, is_double, is_pool, pooled
+from discreet.query.shifting import shifted_ends
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -29,9 +30,8 @@ if TYPE_CHECKING:
 
     from discreet.query.plan import Block, Question
 
-__all__ = ["takes_extremes", "with_intervals", "without_intervals"]
+__all__ = ["takes_extremes", "with_intervals"]
 
-_INFINITE = "CAST('inf' AS DOUBLE)"
 _SELECTED = "which groups are shown was decided with noise, and what the others have is missing from it"
 _KEPT = "it is taken over rows that noisy numbers have picked"
 _DISTINCT = "DISTINCT compares noisy numbers"
@@ -40,30 +40,24 @@ _NO_NUMBER = "it is not a number"
 _DEEP = "the SELECT list is nested too deeply"
 
 
-def with_intervals(question: Question, numbers: Collection[str], lost: tuple[float, ...] = ()) -> str:
+def with_intervals(
+    question: Question, numbers: Collection[str], lost: tuple[float, ...] = ()
+) -> tuple[str, dict[str, str]]:
     """`question.after` with two more columns for each output that has an interval; `numbers` are the numeric ones.
 
-    `lost` says for each block how many times larger the allowance for what is cut off is in sums over groups.
+    Beside it stand the outputs that are noisy and have no interval, each with the reason. `lost` says for each block
+    how many times larger the allowance for what is cut off is in sums over groups.
     """
-    return _walked(question, numbers, lost)[0]
-
-
-def without_intervals(question: Question, numbers: Collection[str]) -> dict[str, str]:
-    """The outputs that are noisy and have no interval, each with the reason."""
-    return _walked(question, numbers, ())[1]
+    try:
+        return _ends(question, numbers, lost)
+    except RecursionError:  # a sum of sixty aggregates, say
+        return question.after, dict.fromkeys(numbers, _DEEP)
 
 
 def takes_extremes(question: Question) -> bool:
     """Whether it asks for the largest or smallest of noisy numbers: all groups' intervals must hold at once."""
     text = question.after.upper()
     return "MAX(" in text or "MIN(" in text
-
-
-def _walked(question: Question, numbers: Collection[str], lost: tuple[float, ...]) -> tuple[str, dict[str, str]]:
-    try:
-        return _ends(question, numbers, lost)
-    except RecursionError:  # a sum of sixty aggregates, say
-        return question.after, dict.fromkeys(numbers, _DEEP)
 
 
 def _ends(question: Question, numbers: Collection[str], lost: tuple[float, ...]) -> tuple[str, dict[str, str]]:
@@ -114,10 +108,11 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What the columns of a SELECT's tables are, by alias."""
+    """What the columns of a SELECT's tables are, by alias, and what it groups by."""
 
     tables: dict[str, _Found]
     picked: str | None
+    keys: tuple[exp.Expr, ...] = ()
 
     def noise(self, column: exp.Column) -> Noise | None:
         """The noise of a column, None if it has none; raises if it has, and no ends."""
@@ -197,6 +192,7 @@ class _Walk:
         grouped = select.args.get("group")
         keys = list(grouped.expressions) if grouped is not None else []
         keys = [select.expressions[int(key.this) - 1] if isinstance(key, exp.Literal) else key for key in keys]
+        scope = replace(scope, keys=tuple(key.unalias() for key in keys))
         if scope.depends(*conditions, *keys):
             scope = replace(scope, picked=_KEPT)
         return scope, tuple(table for one in found.values() for table in one.tables)
@@ -236,42 +232,24 @@ class _Walk:
         """The two ends of a value and its noise, or None if it has no noise."""
         from sqlglot import exp
 
+        if isinstance(value, exp.Paren):
+            return self.ends(value.this, scope, pair)
+        if is_double(value):  # the ends of a number are those of the number as another type
+            inner = self.ends(value.this, scope, pair)
+            return inner if inner is None else replace(inner, low=double(inner.low), high=double(inner.high))
         atoms = list(self._atoms(value, scope, pair))
         if not atoms:
             return None
         if isinstance(value, exp.Column):
             return atoms[0][1]
-        centre = double(value)
+        low, high = shifted_ends(value, atoms, is_key=lambda node: node in scope.keys)
         kinds = {ends.noise.name for _, ends in atoms}
-        shifts: dict[str, list[tuple[exp.Expr, exp.Expr]]] = {}
-        for node, ends in atoms:
-            moved = tuple(double(_moved(value, node, end)) for end in (ends.low, ends.high))
-            shifts.setdefault(MIXED if MIXED in kinds else ends.noise.name, []).append((moved[0], moved[1]))
-        below, above = _combined(centre, shifts, up=False), _combined(centre, shifts, up=True)
-        unsure = self._may_vanish(value, scope, pair)
-        low, high = (
-            parsed(f"{centre.sql('duckdb')} {sign} CASE WHEN {unsure} THEN {_INFINITE} ELSE {part} END")
-            for sign, part in (("-", below), ("+", above))
-        )
         noise = Noise(
             kinds.pop() if len(kinds) == 1 else MIXED,
             apart=all(ends.noise.apart for _, ends in atoms),
             lost=max(ends.noise.lost for _, ends in atoms),
         )
         return Ends(low, high, noise)
-
-    def _may_vanish(self, value: exp.Expr, scope: _Scope, pair: Pair) -> str:
-        """SQL of whether the interval of some denominator has 0 in it."""
-        from sqlglot import exp
-
-        conditions = ["FALSE"]
-        for ratio in value.find_all(exp.Div):
-            if ratio.find_ancestor(exp.AggFunc, exp.Window, exp.Subquery) is None:
-                ends = self.ends(ratio.expression, scope, pair)
-                if ends is not None:
-                    low, high = (double(end).sql("duckdb") for end in (ends.low, ends.high))
-                    conditions.append(f"coalesce({low} <= 0 AND {high} >= 0, TRUE)")
-        return " OR ".join(conditions)
 
     def _atoms(self, value: exp.Expr, scope: _Scope, pair: Pair) -> Iterator[tuple[exp.Expr, Ends]]:
         """The noisy numbers that a value is made of: columns, aggregates over rows, and subqueries of one row."""
@@ -341,41 +319,9 @@ def _parts(tree: exp.Expr) -> Iterator[exp.Expr]:
         yield tree
 
 
-def _combined(centre: exp.Expr, shifts: Mapping[str, list[tuple[exp.Expr, exp.Expr]]], *, up: bool) -> str:
-    """SQL of how far the value may be above (below): the root of the squares over independent noises."""
-    squares = []
-    for columns in shifts.values():
-        parts = []
-        for ends in columns:
-            gaps = [
-                f"coalesce(NULLIF({one.sql('duckdb')} - {other.sql('duckdb')}, CAST('NaN' AS DOUBLE)), {_INFINITE})"
-                for one, other in (((end, centre) if up else (centre, end)) for end in ends)
-            ]
-            parts.append(f"greatest(CAST(0 AS DOUBLE), {', '.join(gaps)})")
-        squares.append(f"pow({' + '.join(parts)}, 2)")
-    return f"sqrt({' + '.join(squares)})"
-
-
 def _end(column: exp.Column, which: str) -> exp.Expr:
     from sqlglot import exp
 
     edge = column.copy()
     edge.set("this", exp.to_identifier(f"{column.name}_{which}", quoted=True))
     return edge
-
-
-def _moved(value: exp.Expr, atom: exp.Expr, end: exp.Expr) -> exp.Expr:
-    """The value with an end in the place of one of its noisy numbers; others that are made of it stay."""
-    from sqlglot import exp
-
-    if value == atom:
-        return end.copy()
-    moved = value.copy()
-    waiting = list(moved.iter_expressions())
-    while waiting:
-        node = waiting.pop()
-        if node == atom:
-            node.replace(end.copy())
-        elif not is_pool(node) and not isinstance(node, exp.Subquery):
-            waiting += node.iter_expressions()
-    return moved

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-__all__ = ["ENDS", "MIXED", "Ends", "Lacking", "Noise", "Pair", "double", "is_pool", "parsed", "pooled"]
+__all__ = ["ENDS", "MIXED", "Ends", "Lacking", "Noise", "Pair", "double", "is_double", "is_pool", "parsed", "pooled"]
 
 MIXED = "mixed"
 """The noise of a column that is made of several; what is combined with it is added up."""
@@ -196,7 +196,16 @@ def _over(node: exp.Expr, call: exp.Expr) -> exp.Expr:
 
 def double(value: exp.Expr) -> exp.Expr:
     """The value as a DOUBLE, NULL if it is none."""
-    return parsed(f"TRY_CAST({value.sql('duckdb')} AS DOUBLE)")
+    from sqlglot import exp
+
+    return value.copy() if is_double(value) else exp.TryCast(this=value.copy(), to=exp.DataType.build("double"))
+
+
+def is_double(value: exp.Expr) -> bool:
+    """Whether a value is a cast to DOUBLE."""
+    from sqlglot import exp
+
+    return isinstance(value, exp.Cast) and value.to.is_type("double")
 
 
 def parsed(sql: str) -> exp.Expr:
