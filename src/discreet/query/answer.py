@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.arguments import unit_fraction
 from discreet.engines import Sandbox
 from discreet.errors import DiscreetError
+from discreet.query.cells import cells
 from discreet.query.estimates import noisy_table
 from discreet.query.intervals import takes_extremes, with_intervals
 from discreet.query.losses import summed
@@ -152,20 +153,7 @@ class Answer:
         return found
 
     def _rows(self, table: pa.Table) -> tuple[list[str], list[list[str]]]:
-        shown = table.slice(0, _SHOWN).to_pylist()
-        names = self.columns
-        rows = []
-        for row in shown:
-            cells = []
-            for name in names:
-                text = _text(row[name])
-                low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-                open_ends = _infinite(low) + _infinite(high)
-                if low is not None and high is not None and open_ends < (1 if row[name] is None else 2):
-                    text += f"  [{_text(low)}, {_text(high)}]"
-                cells.append(text)
-            rows.append(cells)
-        return [_printable(name) for name in names], rows
+        return self.columns, cells(table.slice(0, _SHOWN).to_pylist(), self.columns)
 
     def show(self, confidence: float = 0.95) -> str:
         """The first rows as text, with the intervals at this confidence in brackets, and the price."""
@@ -209,7 +197,9 @@ class Answer:
         shown = self.intervals(0.95)
         names, rows = self._rows(shown)
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell.strip())}</td>" for cell in row) + "</tr>" for row in rows
+        )
         more = f"<p>… {len(self) - _SHOWN} more rows</p>" if len(self) > _SHOWN else ""
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         remarks = "".join(f"<p>{html.escape(line)}</p>" for line in [*self._remarks(shown), self._foot(shown, 0.95)])
@@ -223,16 +213,3 @@ def _sandbox(process: int) -> Sandbox:  # noqa: ARG001 (a forked child makes its
 
 def _infinite(value: Any) -> bool:
     return isinstance(value, float) and math.isinf(value)
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, float):
-        return f"{value:.6g}".replace("inf", "∞")
-    return _printable(str(value))
-
-
-def _printable(text: str) -> str:
-    """The text on one line, with nothing in it that a terminal obeys: a key may be what anybody has written."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
