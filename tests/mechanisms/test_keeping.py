@@ -55,6 +55,19 @@ def test_the_closed_form_is_the_recursion(epsilon: Fraction, delta: Fraction) ->
             assert high - low < Fraction(1, 2**128)
 
 
+@pytest.mark.parametrize(("epsilon", "ten"), [(45, 300), (69, 300), (138, 300), (599, 300), (300, 250)])
+def test_floats_do_not_decide_where_they_are_too_short(epsilon: int, ten: int) -> None:
+    """δ e^{-ε} is below the smallest float here: up to the crossover π was taken for 0, and is near 1 next to it."""
+    keeping = Keeping(Fraction(epsilon), Fraction(1, 10**ten))
+    value, error = keeping.probabilities(np.arange(keeping.crossover + 4))
+    for n in range(1, keeping.crossover + 4):
+        low, high = (float(end) for end in keeping.interval(n, 128))
+        assert low - error[n] <= value[n] <= high + error[n]
+    share = keeping.probability(keeping.crossover)
+    seen = int(keeping.draw(np.full(400, keeping.crossover), secure_generator()).sum())
+    assert abs(seen - 400 * share) <= 8 * np.sqrt(400 * share * (1 - share)) + 8
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     epsilon=st.fractions(Fraction(1, 50), 8, max_denominator=1000),

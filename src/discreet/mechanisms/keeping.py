@@ -44,6 +44,7 @@ __all__ = ["Keeping", "at_most"]
 # products around it can be off for exponents up to 10^3, and more than a word is rounded.
 _RELATIVE = 2.0**-36
 _ABSOLUTE = 2.0**-60
+_LEAST_UNIT, _LARGEST_EXPONENT = 1e-300, 700.0
 
 Interval = tuple[Fraction, Fraction]
 
@@ -141,15 +142,17 @@ class Keeping:
         epsilon, unit, start = self._floats
         counts = n.astype(np.float64)
         crossover = float(self.crossover)
+        before = counts <= crossover
+        # A tiny D has lost digits, and e^{cε} may be beyond floats: then what is up to the crossover is left to `bias`.
+        exact = unit < _LEAST_UNIT or crossover * epsilon > _LARGEST_EXPONENT
         with np.errstate(under="ignore"):
-            rising = unit * np.expm1(np.clip(counts, 0.0, crossover) * epsilon)
+            rising = np.full(counts.shape, 0.5) if exact else unit * np.expm1(np.clip(counts, 0.0, crossover) * epsilon)
             decay = -np.maximum(counts - crossover, 0.0) * epsilon
             missing = start * np.exp(decay) + unit * np.expm1(decay)
-        before = counts <= crossover
         value = np.where(before, rising, 1.0 - np.clip(missing, 0.0, 1.0))
         # past the end `missing` is far below 0 and its own error does not matter: the probability is 1
         sure = ~before & (missing < -_RELATIVE * (1 + unit))
-        error = np.where(before, rising * _RELATIVE, _RELATIVE * (1 + unit)) + _ABSOLUTE
+        error = np.where(before, 1.0 if exact else rising * _RELATIVE, _RELATIVE * (1 + unit)) + _ABSOLUTE
         return value, np.where(sure, 0.0, error)
 
     def probability(self, n: int) -> float:
