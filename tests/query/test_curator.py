@@ -83,6 +83,43 @@ def test_a_mapping_has_several_tables(tmp_path: Path) -> None:
         assert 15 < curator.sql(joined, epsilon=5, bounds=(0, 100)).fetchall()[0][0] < 85
 
 
+def test_public_tables_stand_beside_data_without_a_policy_file(tmp_path: Path) -> None:
+    cities = pa.table({"name": [*CITIES, "Nuuk"], "country": ["A", "A", "B", "B", "C"]})
+    pa_csv.write_csv(cities, tmp_path / "lands.csv")
+    columns = {"spend": {"bounds": (0, 100)}, "cities.name": {"unique": True}, "lands.name": {"type": "VARCHAR"}}
+    public = {"cities": cities.to_pandas(), "lands": tmp_path / "lands.csv"}
+    with opened(visits(), name=None, public=public, columns=columns) as curator:
+        assert curator.sql("SELECT name FROM cities WHERE country = 'C'").fetchall() == [("Nuuk",)]
+        for table in public:
+            joined = f"SELECT country, COUNT(*) AS n FROM data JOIN {table} ON city = name GROUP BY country"
+            assert {row[0] for row in curator.sql(joined, epsilon=5).fetchall()} >= {"A", "B"}
+        with pytest.raises(QueryRefused, match="rows of people"):
+            curator.sql("SELECT spend FROM data", epsilon=1)
+
+
+def test_data_cannot_be_public_beside_itself(tmp_path: Path) -> None:
+    table = visits()
+    pq.write_table(table, tmp_path / "visits.parquet")
+    path = tmp_path / "visits.parquet"
+    for source, public, said in (
+        (table, {"other": table}, "public"),
+        (path, {"other": path}, "public"),
+        (path, {"visits": path}, "cannot be public, too"),
+        (path, [path], "public tables by name"),
+    ):
+        with pytest.raises(DiscreetError, match=said):
+            opened(source, name=None, public=public)
+
+
+def test_a_public_file_does_not_say_where_the_ledger_of_tables_in_memory_is(tmp_path: Path) -> None:
+    pa_csv.write_csv(pa.table({"name": list(CITIES)}), tmp_path / "cities.csv")
+    with pytest.warns(VolatileLedger):
+        Curator.open(
+            visits(), unit="user_id", budget=Budget(epsilon=1.0), public={"c": tmp_path / "cities.csv"}
+        ).close()
+    assert [path.name for path in tmp_path.iterdir()] == ["cities.csv"]
+
+
 def shop(folder: Path, *, budget: str = "epsilon = 20.0\ndelta = 1e-6") -> Path:
     """A policy of two tables with units and a public one."""
     pq.write_table(visits(), folder / "visits.parquet")

@@ -42,11 +42,11 @@ def policy_of(source: Any, *, unit: str | None, name: str | None, **given: Any) 
 def ledger_path(policy: Policy, source: Any) -> Path | None:
     """Where the ledger of a data set is, unless the caller says so: as the policy says, or beside it or the data.
 
-    None if all tables are in memory.
+    None if all tables that are not public are in memory.
     """
     if policy.ledger is not None:
         return policy.ledger
-    places = [source, *(table.source for table in policy.tables.values())]
+    places = [source, *(table.source for table in policy.tables.values() if not table.public)]
     for place in places:
         if isinstance(place, str | os.PathLike):
             path = Path(os.fsdecode(place))

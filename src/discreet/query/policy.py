@@ -171,6 +171,7 @@ class Policy:
         unit: str,
         name: str | None = None,
         table: str | None = None,
+        public: Mapping[str, Any] | None = None,
         columns: Mapping[str, ColumnPolicy | Mapping[str, Any]] | None = None,
         rows_per_unit: int | None = None,
         max_groups: int | None = None,
@@ -181,8 +182,9 @@ class Policy:
 
         The table is called `name`, or after the file ("data" in memory). Of a database, `table` is read, or else all
         tables that have the column `unit`. A mapping has several sources by name, which share `unit` and the limits;
-        `name` is then what the ledger calls all of them.
-        Where there are several tables, `columns` are named as "table.column".
+        `name` is then what the ledger calls all of them. `public` has tables by name that are about nobody.
+        Where there are several tables, `columns` are named as "table.column"; those of the only one with a unit need
+        no table.
         """
         given: object = unit
         if given is not None and not (isinstance(given, str) and given):
@@ -190,7 +192,8 @@ class Policy:
                 "unit", unit, "pass the name of one column, or 'row'; make one column of several that identify a person"
             )
         sources = _sources(source, name=name, table=table, unit=unit)
-        declared = _columns(columns or {}, tables=list(sources))
+        about_nobody = _public(public, people=sources)
+        declared = _columns(columns or {}, people=list(sources), tables=[*sources, *about_nobody])
         tables = {
             key: TablePolicy(
                 source=one,
@@ -203,7 +206,8 @@ class Policy:
             )
             for key, (one, stored) in sources.items()
         }
-        title = name or (next(iter(tables)) if len(tables) == 1 else table_name(source))
+        tables |= {key: TablePolicy(one, public=True, columns=declared[key]) for key, one in about_nobody.items()}
+        title = name or (next(iter(tables)) if len(sources) == 1 else table_name(source))
         origin = Path(os.fsdecode(source)).name if isinstance(source, str | os.PathLike) else "the data"
         return cls(name=title, tables=tables, budget=budget, origin=origin)
 
@@ -239,14 +243,26 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
+def _public(public: Mapping[str, Any] | None, *, people: Mapping[str, Any]) -> dict[str, Any]:
+    """The sources that are public, by name."""
+    if public is not None and not isinstance(public, Mapping):
+        raise InvalidArgument("public", public, "pass public tables by name: public={'cities': 'cities.csv'}")
+    found = {str(key): source for key, source in (public or {}).items()}
+    for key in found:
+        if key.lower() in (name.lower() for name in people):
+            raise InvalidArgument("public", key, "this is the name of a table with a unit: it cannot be public, too")
+    return found
+
+
 def _columns(
-    columns: Mapping[str, ColumnPolicy | Mapping[str, Any]], *, tables: Sequence[str]
+    columns: Mapping[str, ColumnPolicy | Mapping[str, Any]], *, people: Sequence[str], tables: Sequence[str]
 ) -> dict[str, dict[str, ColumnPolicy]]:
-    """The columns that are declared of each table: all of them of the only one, else those named "table.column"."""
+    """The columns that are declared of each table: those of the only one of people, else those named "table.column"."""
     found: dict[str, dict[str, ColumnPolicy]] = {table: {} for table in tables}
     folded = {table.lower(): table for table in tables}
     for name, facts in columns.items():
-        table, _, column = (tables[0], "", name) if len(tables) == 1 else name.partition(".")
+        alone = len(tables) == 1 or (len(people) == 1 and "." not in name)
+        table, _, column = (people[0], "", name) if alone else name.partition(".")
         if table.lower() not in folded or not column:
             advice = f"there are several tables: write 'table.column'. {closest(table, tables)}"
             raise InvalidArgument("columns", name, advice)

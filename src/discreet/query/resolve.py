@@ -127,7 +127,9 @@ def _check(where: str, table: TablePolicy, *, schema: Mapping[str, tuple[str, st
     if table.level != "unit" or table.unit is None:
         return
     if table.unit.lower() not in schema:
-        raise PolicyError(f"{where}.unit", f"the table has no column '{table.unit}'", closest(table.unit, names))
+        advice = f"{closest(table.unit, names)} A table that is about nobody is public: public = true in a policy, "
+        advice += "public={name: source} in Python."
+        raise PolicyError(f"{where}.unit", f"the table has no column '{table.unit}'", advice)
     unit, kind = schema[table.unit.lower()]
     if family(kind) not in _IDENTITIES and not (family(kind) == "decimal" and kind.endswith(_DECIMAL_IDENTITY)):
         raise PolicyError(
