@@ -192,6 +192,21 @@ def test_a_file_that_is_deleted_or_replaced_meanwhile_is_noticed_before_anything
         assert mended.remaining("d") == 0.75
 
 
+def test_a_file_that_is_put_back_to_an_earlier_state_meanwhile_grants_nothing(path: Path) -> None:
+    """The same file, with the content of a copy: it is no other file, and its first entry is the same."""
+    ledger = Ledger.open(path)
+    copy = path.with_name("backup.db")
+    ledger.backup(copy)
+    ledger.complete(ledger.reserve("d", Cost.pure(0.5)))
+    ledger.close()
+    path.write_bytes(copy.read_bytes())
+    for attempt in (lambda: ledger.reserve("d", Cost.pure(0.5)), lambda: ledger.remaining("d"), lambda: ledger.head):
+        with pytest.raises(LedgerCorrupt, match="entries before"):
+            attempt()
+    with Ledger.open(path) as forgetful:  # who opens it anew cannot know: that takes an anchor
+        assert forgetful.remaining("d") == 0.75
+
+
 def test_a_file_that_is_deleted_while_a_charge_is_written_grants_nothing(path: Path) -> None:
     ledger = Ledger.open(path)
 

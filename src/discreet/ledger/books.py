@@ -103,11 +103,15 @@ class Books:
         self._name, self._chain = name, chain
         self._terms: dict[str, Terms] = {}  # by the hash of the entry, which covers all there is to know
         self._seen: dict[tuple[str, str | None], tuple[Account, ...]] = {}
+        self._latest = Head(0, FIRST)
 
     # ---------------------------------------------------------------- the chain
 
     def tip(self, connection: Connection, now: datetime) -> Tip:
-        """Where the next entry goes. Time never runs backwards in the chain, whatever the clock says."""
+        """Where the next entry goes. Time never runs backwards in the chain, whatever the clock says.
+
+        Nor does the chain: a file that was put back to an earlier state while it was in use has forgotten charges.
+        """
         row = first(connection, _TIP)
         if row is None:
             if connection.exec_driver_sql("SELECT COUNT(*) FROM entries").scalar():
@@ -115,7 +119,11 @@ class Books:
             return Tip(Head(0, FIRST), now)
         if row["number"] != row["length"] or row["last"] != row["hash"]:
             raise self.corrupt(f"entry {row['length']} should be its last one, and the table of entries ends otherwise")
-        return Tip(Head(row["length"], row["hash"]), max(now, moment(row["at"])))
+        head, latest = Head(row["length"], row["hash"]), self._latest
+        if head.count < latest.count or (head.count == latest.count and head.hash != latest.hash):
+            raise self.corrupt(f"it had {latest.count} entries before and now ends with another entry {head.count}")
+        self._latest = head
+        return Tip(head, max(now, moment(row["at"])))
 
     def append(
         self,
