@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.arguments import unit_fraction
 from discreet.engines import Sandbox
 from discreet.errors import DiscreetError
-from discreet.query.cells import cells
+from discreet.query.cells import cells, printable
 from discreet.query.estimates import noisy_table
 from discreet.query.intervals import takes_extremes, with_intervals
 from discreet.query.losses import summed
@@ -153,7 +153,8 @@ class Answer:
         return found
 
     def _rows(self, table: pa.Table) -> tuple[list[str], list[list[str]]]:
-        return self.columns, cells(table.slice(0, _SHOWN).to_pylist(), self.columns)
+        shown = cells(table.slice(0, _SHOWN).to_pylist(), self.columns)
+        return [printable(name) for name in self.columns], shown
 
     def show(self, confidence: float = 0.95) -> str:
         """The first rows as text, with the intervals at this confidence in brackets, and the price."""

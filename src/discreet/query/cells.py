@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["cells"]
+__all__ = ["cells", "printable"]
 
 _LARGE, _FINE = 1e15, 12
 
@@ -30,6 +30,11 @@ def cells(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[list[
         _column([(row[name], row.get(f"{name}_low"), row.get(f"{name}_high")) for row in rows]) for name in names
     ]
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def printable(text: str) -> str:
+    """The text on one line, with nothing in it that a terminal obeys: a key may be what anybody has written."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def _column(triples: list[tuple[Any, Any, Any]]) -> list[str]:
@@ -62,7 +67,7 @@ def _text(value: Any, places: int | None) -> str:
     if value is None:
         return "NULL"
     if not isinstance(value, float):
-        return str(value)
+        return printable(str(value))
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     if abs(value) >= _LARGE or (places is not None and places > _FINE):
