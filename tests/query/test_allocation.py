@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,12 @@ from discreet.query.private import private_plan
 from discreet.query.target import Target, target_of
 from query.tables import block
 
+
+def _possible(shape: dict[str, Any]) -> dict[str, Any]:
+    """It is looked at in how many groups units are on the Gaussian path, beside looks at tails."""
+    return shape | {"spreads": min(shape["spreads"], shape["tails"]) if shape["gaussian"] else 0}
+
+
 WEIGHTS = st.lists(st.floats(0.1, 10), min_size=1, max_size=5).map(tuple)
 SHAPES = {
     "shape": st.fixed_dictionaries(
@@ -29,8 +36,9 @@ SHAPES = {
             "groups": st.integers(1, 5000),
             "alone": st.booleans(),
             "tails": st.integers(0, 3),
+            "spreads": st.integers(0, 3),
         }
-    )
+    ).map(_possible)
 }
 
 
@@ -49,6 +57,18 @@ def test_no_division_costs_more_than_rho_or_mu(value: float, shape: dict[str, An
     shape["keys"] = False
     assert allocate(Target(rho=value), **shape).cost.zcdp() <= value * (1 + 1e-9)
     assert allocate(Target(mu=value), **shape).cost.gdp() <= value * (1 + 1e-9)
+
+
+def test_a_look_at_the_number_of_groups_is_paid_for_and_cheap() -> None:
+    def plan(spreads: int) -> Any:
+        shape = {"gaussian": True, "choices": 1, "keys": False, "weights": (1.0,), "tails": 1, "spreads": spreads}
+        return allocate(Target(epsilon=1.0, delta=1e-6), **shape)
+
+    assert plan(1).noise[0] > plan(0).noise[0]
+    assert plan(1).noise[0] == pytest.approx(plan(0).noise[0], rel=2e-3)
+    unpaid = replace(plan(1), spreads=0).cost
+    assert (unpaid + Cost.exponential_mechanism(plan(1).tail)).delta(1.0) == pytest.approx(plan(1).cost.delta(1.0))
+    assert unpaid.delta(1.0) < plan(1).cost.delta(1.0)
 
 
 def test_a_heavier_measure_has_less_noise_on_both_paths() -> None:

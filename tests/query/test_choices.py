@@ -11,7 +11,16 @@ from scipy.special import logsumexp
 
 from discreet import Budget, Curator
 from discreet.query import choices
-from discreet.query.choices import bound_of, bucket, choose_bound, choose_share
+from discreet.query.choices import (
+    bound_of,
+    bucket,
+    choose_bound,
+    choose_share,
+    most_above,
+    number_of,
+    spread_above,
+    units_above,
+)
 
 
 def law(scores: list, scale: object) -> np.ndarray:
@@ -109,6 +118,32 @@ def test_the_bucket_of_a_size_is_the_first_bound_that_is_not_below_it() -> None:
     assert math.isfinite(bound_of(448))
 
 
+def test_the_number_of_a_size_is_that_of_its_bucket() -> None:
+    for number in range(-4, 448):
+        assert number_of(bound_of(number)) == number
+        assert number_of(bound_of(number) * 1.01) == min(number + 1, 448)
+    assert number_of(0.0) == number_of(-3.0) == -4
+
+
+def test_units_that_are_in_many_groups_lose_in_all_of_them_and_fewer_may_exceed_the_bound() -> None:
+    assert spread_above(1000, single=True, looked=9.0) == 1.0
+    assert spread_above(1000, single=False) == 40**0.5
+    assert spread_above(8, single=False) == 8**0.5
+    # those above the bound are in 2.5 times the groups that a tenth of the units exceeds, and in one at least
+    assert spread_above(1000, single=False, looked=10.0) == pytest.approx(250**0.5)
+    assert spread_above(100, single=False, looked=10.0) == 10.0
+    assert spread_above(1000, single=False, looked=0.5) == 1.0
+    assert units_above(1000, single=False, looked=10.0) == pytest.approx(1600 / 250**0.5)
+    assert units_above(0, single=False, looked=1.0) == 0.0
+
+
+def test_at_most_half_of_the_units_are_meant_to_exceed_a_bound() -> None:
+    assert most_above(10_000, epsilon=0.1) == 5000
+    assert most_above(400, epsilon=0.1) == 400 - 250
+    assert most_above(300, epsilon=0.1) == 75
+    assert most_above(-20.0, epsilon=0.1) == 1.0
+
+
 def test_permute_and_flip_chooses_by_the_same_scores_and_costs_its_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: dict[str, tuple[list, object]] = {}
     for name in ("exponential_choice", "permute_and_flip"):
@@ -143,3 +178,21 @@ def test_where_many_groups_are_selected_few_units_exceed_the_bound() -> None:
     assert (
         np.mean(norms > answer.bounds["number of rows"]) < 0.04
     )  # by what all groups lose together it would be a tenth
+
+
+def test_where_groups_outnumber_people_answers_are_not_near_zero() -> None:
+    stream = np.random.default_rng(4)
+    people, places = 1000, 2000
+    weight = np.maximum(1, stream.poisson(20 * stream.lognormal(-0.5, 1, people)))
+    unit = np.repeat(np.arange(people), weight)
+    rows = pa.table({"u": unit, "g": stream.integers(0, places, unit.size)})
+    keys = {"g": {"keys": list(range(places))}}
+    budget = Budget(epsilon=9.0, delta=1e-4)
+    with Curator.open(rows, unit="u", budget=budget, ledger=":memory:", name="t", columns=keys) as curator:
+        answer = curator.sql("SELECT g, COUNT(*) AS n FROM t GROUP BY g", epsilon=1.0, delta=1e-6)
+    # a norm that half of the people have; by the noise alone all could exceed it, and the bound would be 1
+    assert answer.bounds["number of rows"] > 2
+    true = np.bincount(rows["g"].to_numpy(), minlength=places)
+    ends = answer.intervals(0.95).to_pylist()
+    held = [row["n_low"] <= true[row["g"]] <= row["n_high"] for row in ends]
+    assert np.mean(held) > 0.9  # of 2000 with independent noise: at 0.94, seven standard deviations

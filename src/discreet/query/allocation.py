@@ -7,7 +7,8 @@ A block needs up to three kinds of steps, in this order:
 3. *Measures*: the noisy sums themselves.
 
 Where an interval has to know how much a chosen bound may cut off, a small part pays for a look at the tail of the
-units' sizes (see `losses`): a choice of the size that nine in ten do not exceed, and the number of units.
+units' sizes (see `losses`): a choice of the size that nine in ten do not exceed, and the number of units. Where a unit
+may be in many public groups, another choice like that one finds in how many it is (see `choices`).
 
 The division is fixed before anything is run, so the steps are composed by the certified accountants as a fixed
 sequence. There are two paths. On the Laplace path every unit touches few numbers and epsilon is divided; on the
@@ -59,7 +60,8 @@ class Allocation:
     `key_delta` the probability with which it may fail. `noise` has one multiplier for each measure: the scale of its
     noise is this times its sensitivity (l1 on the Laplace path, l2 on the Gaussian one). `stairs` says that the noise
     of the Laplace path is a staircase of level 1 / multiplier, which is pure DP and nothing better. `tail` is what
-    each of the two steps of a look at the tail of sizes costs, and `tails` how many such looks there are.
+    each of the two steps of a look at the tail of sizes costs, and `tails` how many such looks there are; so does each
+    of the `spreads` looks at how many groups units are in.
     """
 
     gaussian: bool
@@ -72,6 +74,7 @@ class Allocation:
     stairs: bool = False
     tail: float = 0.0
     tails: int = 0
+    spreads: int = 0
 
     @property
     def cost(self) -> Cost:
@@ -82,6 +85,8 @@ class Allocation:
             total += self.choices * chosen
         if self.tails:
             total += self.tails * _look(self.tail)
+        if self.spreads:
+            total += self.spreads * Cost.exponential_mechanism(self.tail)
         if self.key_noise:
             total += Cost.gaussian(self.key_noise) + Cost.approximate(0.0, self.key_delta)
         if self.key_epsilon:
@@ -116,12 +121,14 @@ def allocate(
     groups: int = 1,
     alone: bool = False,
     tails: int = 0,
+    spreads: int = 0,
 ) -> Allocation:
     """The division of a target among `choices` private choices, a selection of keys, and measures by weight.
 
     The weights are relative: a measure of weight 4 gets four times the epsilon, or four times the square of mu, of a
     measure of weight 1. `groups` is the number of public groups, `alone` says that a unit changes one number of each
-    measure, and that nothing but these numbers is shown; `tails` is the number of looks at the tail of sizes.
+    measure, and that nothing but these numbers is shown; `tails` is the number of looks at the tail of sizes, and
+    `spreads` that of looks at the number of a unit's groups: at most one beside each of those, on the Gaussian path.
     """
     if keys and not target.has_slack:
         raise InvalidArgument(
@@ -131,7 +138,7 @@ def allocate(
             "policy, or pass epsilon= with delta=1e-7, which needs a budget with a delta",
         )
     if gaussian:
-        return _gaussian(target, choices, keys, weights, tails=tails)
+        return _gaussian(target, choices, keys, weights, tails=tails, spreads=spreads)
     return _laplace(target, choices, keys, weights, groups=groups, alone=alone, tails=tails)
 
 
@@ -173,13 +180,16 @@ def _pure_level(target: Target) -> float:
     return low / _UP
 
 
-def _gaussian(target: Target, choices: int, keys: bool, weights: tuple[float, ...], *, tails: int) -> Allocation:
+def _gaussian(
+    target: Target, choices: int, keys: bool, weights: tuple[float, ...], *, tails: int, spreads: int
+) -> Allocation:
     leak = target.delta / 2 if keys else 0.0
     if target.rho is not None:
         choice = math.sqrt(1.0 * target.rho / max(1, choices))
         spent = choices * Cost.exponential_mechanism(choice).zcdp() if choices else 0.0
         tail = _TAIL_OF_MU * math.sqrt(2 * target.rho / max(1, tails))
         spent += tails * _look(tail).zcdp() if tails else 0.0
+        spent += spreads * Cost.exponential_mechanism(tail).zcdp() if spreads else 0.0
         total = 1 / math.sqrt(2 * (target.rho - spent))
     else:
         if target.epsilon is not None:
@@ -195,6 +205,7 @@ def _gaussian(target: Target, choices: int, keys: bool, weights: tuple[float, ..
         tail = _TAIL_OF_MU * mu / math.sqrt(max(1, tails))
         looks = (Cost.exponential_mechanism(tail), Cost.laplace(1 / tail))
         spent += tails * sum(look.gdp() ** 2 for look in looks) if tails else 0.0
+        spent += spreads * looks[0].gdp() ** 2 if spreads else 0.0
         total = 1 / math.sqrt(mu**2 - spent)
     total *= _UP
     share_of_keys = 0.0 if not keys else 0.25 if weights else 1.0
@@ -209,4 +220,5 @@ def _gaussian(target: Target, choices: int, keys: bool, weights: tuple[float, ..
         noise=tuple(_UP * total * math.sqrt(sum(weights) / (weight * rest)) for weight in weights),
         tail=tail if tails else 0.0,
         tails=tails,
+        spreads=spreads,
     )

@@ -28,7 +28,18 @@ if TYPE_CHECKING:
     from discreet.query.moments import Moment
     from discreet.query.private import Private
 
-__all__ = ["SLACK", "Grid", "clipped", "groups_of", "make_codes", "make_per", "make_sizes", "norm", "shown_keys"]
+__all__ = [
+    "SLACK",
+    "Grid",
+    "clipped",
+    "groups_of",
+    "make_codes",
+    "make_per",
+    "make_sizes",
+    "norm",
+    "shown_keys",
+    "spread",
+]
 
 SLACK = 1 + 2.0**-40
 """Covers the rounding of the factor by which a unit's numbers are shrunk."""
@@ -176,9 +187,13 @@ def _keep_rows(session: Session, plan: Private, most: int) -> None:
 
 
 def make_sizes(session: Session, plan: Private, moments: tuple[int, ...], *, source: str = "q__per") -> None:
-    """The table `sizes`: u and for each of these moments n<i>, the sum of squares (of absolute values on path l1)."""
+    """The table `sizes`: u and for each of these moments n<i>, the sum of squares (of absolute values on path l1).
+
+    Also a<i>, the sum of absolute values, where it is looked at in how many groups a unit is.
+    """
     if plan.gaussian:
         sums = [f"{_squares(plan.moments[i], i)} AS n{i}" for i in moments]
+        sums += [f"sum(abs(m{i})) AS a{i}" for i in moments if plan.spread(plan.moments[i])]
     else:
         sums = [f"sum(abs(m{i})) AS n{i}" for i in moments]
     session.execute(f"CREATE OR REPLACE TEMP TABLE q__sizes AS SELECT u, {', '.join(sums)} FROM {source} GROUP BY u")
@@ -214,6 +229,14 @@ def norm(plan: Private, i: int, *, single: bool) -> str:
     if single:
         return f"CAST(abs(m{i}) AS DOUBLE)"
     return f"sqrt(CAST(n{i} AS DOUBLE))" if plan.gaussian else f"CAST(n{i} AS DOUBLE)"
+
+
+def spread(plan: Private, i: int) -> str:
+    """SQL of the sum of a unit's absolute values over their norm, from `sizes`: at most the root of its groups.
+
+    The numbers are whole, so that a norm below 1 is 0.
+    """
+    return f"CAST(a{i} AS DOUBLE) / greatest({norm(plan, i, single=False)}, {number(1.0)})"
 
 
 def clipped(plan: Private, grids: dict[int, Grid], enforced: tuple[int, ...], *, single: bool) -> list[str]:

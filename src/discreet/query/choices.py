@@ -3,9 +3,16 @@ r"""Private choices of how much of a unit's contribution is kept.
 Let x_u be the size of unit u's contribution (the norm of all its numbers) and N(C) the number of units with x_u > C.
 Keeping at most C of everyone adds noise in proportion to C and loses what is above it. For a noise of scale s C the sum
 of the two is smallest where about n* = s units are above: an answer of one number. With G groups, each with its own
-noise, about n* = s G / r, where r says how many groups' worth a large unit loses at once. What is lost has one sign and
-the noise both, so that somewhat more units may be above: 1.6 times as many gave the least median error over tables of
-few and many people and groups, with light and heavy tails.
+noise, about n* = s G / r, where r says how many groups' worth a large unit loses at once: the sum of its numbers over
+their norm, which is 1 if it has one group and the root of k if it has equal numbers in k groups. What is lost has one
+sign and the noise both, so that somewhat more units may be above: 1.6 times as many gave the least median error over
+tables of few and many people and groups, with light and heavy tails.
+
+r differs from table to table: who has ten rows is in ten days of a year at most, and who has a thousand is in all of
+them. Where groups are public and a unit may be in many, a look at the units' r is bought (`losses`), the r that a tenth
+of them exceeds; those above the bound have more. Else r is the root of 40 groups. And however many groups there are, n*
+is no more than half of the units, or less where the price is too small to tell half of them from all: a bound that
+everybody exceeds says nothing about anybody, and its answers are near 0 whatever the truth.
 
 C is chosen among powers of 2^{1/4} by an exponential mechanism with probability proportional to
 
@@ -34,7 +41,18 @@ if TYPE_CHECKING:
 
     from discreet.noise import Generator
 
-__all__ = ["STEPS", "bound_of", "bucket", "choose_bound", "choose_share", "preference", "units_above"]
+__all__ = [
+    "STEPS",
+    "bound_of",
+    "bucket",
+    "choose_bound",
+    "choose_share",
+    "most_above",
+    "number_of",
+    "preference",
+    "spread_above",
+    "units_above",
+]
 
 STEPS = 4
 """Candidates per octave."""
@@ -42,6 +60,15 @@ STEPS = 4
 _OFTEN = 1.6
 _TOGETHER = 40
 """A large unit is taken to lose the root of so many groups' worth at once, or of all if there are fewer."""
+
+_WIDER = 2.5
+"""A unit above the bound is taken to be in so many times more groups than those that a tenth of the units exceeds."""
+
+_MOST_ABOVE, _LEAST_ABOVE = 0.5, 0.25
+"""Of the units, no more than so many are meant to exceed a bound; the smaller share is for small tables."""
+
+_TELLING = 25.0
+"""Units beyond those meant to exceed a bound, times epsilon: with fewer, the preference would choose a bound near 0."""
 
 _PARTS = 1 << 10
 """Scores are counted in parts of a unit, so that they are whole numbers."""
@@ -52,11 +79,26 @@ _OCTAVES = 8
 _FEWEST, _MOST = -1, 112  # exponents of the candidates, in octaves
 
 
-def units_above(groups: float, *, single: bool) -> float:
+def units_above(groups: float, *, single: bool, looked: float | None = None) -> float:
     """n* / s: how many units may exceed a bound, for each unit of noise; `single` says that a unit has one group."""
     if groups == 0:
         return 0.0
-    return _OFTEN * groups / (1.0 if single else math.sqrt(min(groups, _TOGETHER)))
+    return _OFTEN * groups / spread_above(groups, single=single, looked=looked)
+
+
+def spread_above(groups: float, *, single: bool, looked: float | None = None) -> float:
+    """r: the sum of a large unit's numbers, over their norm. `looked` is the r that a tenth of the units exceeds."""
+    if single:
+        return 1.0
+    if looked is None:
+        return math.sqrt(min(groups, _TOGETHER))
+    return min(max(1.0, looked * math.sqrt(_WIDER)), math.sqrt(max(1.0, groups)))
+
+
+def most_above(units: float, *, epsilon: float) -> float:
+    """How many of about so many units may be meant to exceed a bound that is chosen with this epsilon."""
+    units = max(units, 1.0)
+    return max(1.0, units * min(_MOST_ABOVE, max(_LEAST_ABOVE, 1 - _TELLING / epsilon / units)))
 
 
 def preference(epsilon: float, allowed: float) -> float:
@@ -79,6 +121,11 @@ def bucket(size: str) -> str:
 def bound_of(number: int) -> float:
     """The candidate of this number."""
     return float(2.0 ** (number / STEPS))
+
+
+def number_of(size: float) -> int:
+    """The number of the smallest candidate that is at least this size, up to rounding."""
+    return min(max(math.ceil(math.log2(max(size, 0.5)) * STEPS - 1e-9), _FEWEST * STEPS), _MOST * STEPS)
 
 
 def _above(buckets: NDArray[Any], units: NDArray[Any]) -> NDArray[np.int64]:

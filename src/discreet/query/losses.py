@@ -12,15 +12,29 @@ decide, and there is no averaging over groups. w_g is taken from the noisy sums 
 far as the noise blurs them.
 
 In a sum over groups the noise averages out, and what is lost does not. There the allowances are multiplied so that
-together they are twice what the n* units lose that are meant to exceed the bound, if each is twice as large as that.
+together they are twice what the n* units lose that are meant to exceed the bound, if each is twice as large as that,
+and by 3/2 at least on the Gaussian path.
 
-Tails that fall slowly lose more. For a chosen bound C, the size q that nine units in ten do not exceed and the number n
-of units, both found privately at a small price, the exponent of the tail is about
+On the Gaussian path with public groups more is known, and a is what a group of average size is expected to lose, with
+three tenths more for safety, and at least as much as above:
+
+    a = 1.3 n' r x / (s' G),
+
+where n' = n* + 1/e units exceed C (e is the epsilon of its choice), r is the sum of their numbers over their norm (see
+`choices`), s = s' C, and a unit above C is above it by x C on average. x is taken from C and a second quantile of the
+sizes, the one that a tenth of the n units exceeds, or 2 n' if that is more: for a lognormal law of sizes with these two
+quantiles x is a closed form, and for a power law it is 1 / (b - 1), which is larger in the tail and is used where fewer
+than a twentieth of the units are above. A choice with a preference of C^-c takes a C that is too large by a factor of
+e^(1/c) on average, by which it is divided. Where the table is too small to tell, a is 1 + 1/(2G): then a bound may be
+far from the one that is looked for.
+
+Elsewhere, tails that fall slowly lose more. For a chosen bound C, the size q that nine units in ten do not exceed and
+the number n of units, both found privately at a small price, the exponent of the tail is about
 
     b = log(n / 10 n') / log(C / q),
 
-if about n' = n* + 1/e units exceed C (e is the epsilon of its choice): a unit is larger than x with a probability like
-x^-b. What n' units lose is then n' C / (b - 1) on average, and may be several times that. The allowance is multiplied
+if about n' units exceed C: a unit is larger than x with a probability like x^-b. What n' units lose is then
+n' C / (b - 1) on average, and may be several times that. The allowance is multiplied
 by 4 / (b - 1)^2 where that is above 1, up to 30; by less where e is small, because a bound that was chosen coarsely may
 be far above all units; and not where the table is too small to tell.
 
@@ -36,14 +50,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.query.choices import units_above
+from discreet.divergence.normal import log_tail, score
+from discreet.query.choices import preference, units_above
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from discreet.query.laws import NoisySum
 
-__all__ = ["allowance", "heaviness", "summed", "usual"]
+__all__ = ["allowance", "heaviness", "looked_share", "shortfall", "summed", "tells", "usual"]
 
 _HEAVIEST = 30.0
 _SURE = 0.2
@@ -54,6 +69,15 @@ _TOLD = 15.0
 
 _GAUSSIAN, _LAPLACE = (0.5, 0.5), (1.5, 3.5)
 """a for many groups, and how much more it is for one."""
+
+_UNTOLD, _LARGEST = (1.0, 0.5), (3.0, 12.0)
+"""The same on the Gaussian path with public groups: where a table is too small to tell, and at most."""
+
+_SAFETY = 1.3
+_SUMMED = 1.5
+_TENTH = 0.1
+_TAIL = 0.05
+"""Of the units: where fewer are above a bound, it lies in the tail of the sizes."""
 
 
 def allowance(noisy: NoisySum, *, sign: int, skew: float = 1.0) -> NDArray[np.float64]:
@@ -84,6 +108,59 @@ def heaviness(bound: float, *, tenth: float, units: float, above: float, looked:
     return float(heavy ** min(1.0, chosen / _SURE))
 
 
+def tells(units: float, *, looked: float) -> bool:
+    """Whether a look that costs this epsilon tells something about a table of about so many units."""
+    return units * looked > _TOLD
+
+
+def looked_share(units: float, *, above: float) -> float:
+    """Which quantile of the sizes to look at beside a bound that about so many of the units exceed."""
+    return 1 - min(0.9, max(_TENTH, 2 * above / max(units, 1.0)))
+
+
+def shortfall(
+    bound: float,
+    *,
+    size: float,
+    units: float,
+    allowed: float,
+    chosen: float,
+    looked: float,
+    spread: float,
+    noise: float,
+    groups: int,
+) -> float:
+    """a on the Gaussian path with public groups, as a multiple of the usual.
+
+    `size` is what about `looked_share` of the `units` do not exceed, both found with the epsilon `looked`; `allowed` is
+    n*, `chosen` the epsilon of the choice of the bound, `spread` is r, and `noise` the multiplier s'.
+    """
+    usually = usual(groups, gaussian=True)
+    if not tells(units, looked=looked):
+        return (_UNTOLD[0] + _UNTOLD[1] / max(groups, 1)) / usually
+    above = allowed + 1 / chosen
+    share, beyond = min(above / units, 0.7), 1 - looked_share(units, above=above)
+    apart = max(math.log(max(bound / size, 1.0)) - 1 / preference(chosen, allowed), 0.05)
+    excess = _lognormal_excess(apart, share, beyond)
+    if share < _TAIL:
+        exponent = math.log(max(beyond / share, 1.2)) / apart
+        excess = max(excess, 1 / max(exponent - 1, 0.1))
+    lost = _SAFETY * above * spread * excess / (noise * groups)
+    return min(max(lost / usually, 1.0), (_LARGEST[0] + _LARGEST[1] / groups) / usually)
+
+
+def _lognormal_excess(apart: float, share: float, beyond: float) -> float:
+    """By how much a size that is above C is above it on average, in units of C, for a lognormal law.
+
+    Of the sizes the part `share` is above C, and the part `beyond` above C e^{-apart}. With d and z the quantiles of a
+    normal law that these parts are above, its spread is w = apart / (d - z), and the mean of max(0, size / C - 1) is
+    e^{w^2 / 2 - w d} P(N > d - w) - share.
+    """
+    d, z = score(math.log(share)), score(math.log(beyond))
+    w = min(apart / max(d - z, 0.15), 3.0)
+    return float(math.exp(w * w / 2 - w * d + log_tail(d - w)) / share - 1)
+
+
 def usual(groups: int, *, gaussian: bool) -> float:
     """The allowance of a group of average size, in units of its noise."""
     many, more = _GAUSSIAN if gaussian else _LAPLACE
@@ -92,7 +169,10 @@ def usual(groups: int, *, gaussian: bool) -> float:
 
 def summed(groups: int, *, gaussian: bool, single: bool) -> float:
     """How many times larger the allowances are where groups are added up."""
-    return max(1.0, 2 * units_above(groups, single=single) / max(groups, 1) / usual(groups, gaussian=gaussian))
+    return max(
+        _SUMMED if gaussian else 1.0,
+        2 * units_above(groups, single=single) / max(groups, 1) / usual(groups, gaussian=gaussian),
+    )
 
 
 def _parts(noisy: NoisySum) -> NDArray[np.float64]:

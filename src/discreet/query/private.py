@@ -103,6 +103,10 @@ class Private:
         """Whether the tail of the units' sizes is looked at: an interval has to know how much is cut off."""
         return self.known_bound(moment) is None and _tailed(self.block, moment)
 
+    def spread(self, moment: Moment) -> bool:
+        """Whether it is looked at in how many groups units are: what is cut off is spread over that many."""
+        return self.tailed(moment) and _spreads(self.block, gaussian=self.gaussian)
+
     def noise_of_moment(self, i: int) -> float:
         """The noise multiplier of a moment."""
         return self.allocation.noise[i]
@@ -162,6 +166,7 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
         groups=_cells(block) or 1 if public else 1,
         alone=_single(block) and plain,
         tails=tails,
+        spreads=tails if _spreads(block, gaussian=gaussian) else 0,
     )
     plan = Private(block, options, moments, ranks, distincts, groups, gaussian, allocation)
     check_drawable(plan, target)
@@ -222,6 +227,12 @@ def _tailed(block: Block, moment: Moment) -> bool:
         aggregate.function in ("count", "count_units", "sum") and moment in moments_of(aggregate, block.aggregates)
         for aggregate in block.aggregates
     )
+
+
+def _spreads(block: Block, *, gaussian: bool) -> bool:
+    """Whether units may be in many public groups."""
+    public = all(key.values is not None for key in block.keys)
+    return gaussian and public and not _single(block) and not block.row_level
 
 
 def _check_keys(block: Block) -> None:

@@ -14,9 +14,17 @@ from discreet.engines.arrow import gathered
 from discreet.noise import rounded_gaussian, rounded_laplace, secure_generator, staircase
 from discreet.query import keys as key_selection
 from discreet.query.bounding import make_codes
-from discreet.query.choices import bound_of, choose_bound, choose_share, units_above
+from discreet.query.choices import (
+    bound_of,
+    choose_bound,
+    choose_share,
+    most_above,
+    number_of,
+    spread_above,
+    units_above,
+)
 from discreet.query.laws import NoisySum
-from discreet.query.losses import allowance, heaviness
+from discreet.query.losses import allowance, heaviness, looked_share, shortfall, tells
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -177,17 +185,27 @@ class Run:
         *,
         rows: int = 1,
         moment: int | None = None,
+        spreads: NDArray[Any] | None = None,
     ) -> int:
-        """The number of a bound, from that of units in each bucket; a unit counts in at most `rows` of them."""
-        groups = max(1, self.size) * self.skew
-        allowed = noise * units_above(groups, single=self.plan.single)
+        """The number of a bound, from that of units in each bucket; a unit counts in at most `rows` of them.
+
+        `spreads` are buckets of the units' sums over their norms (see `choices`), where these are looked at.
+        """
+        groups, single = max(1, self.size) * self.skew, self.plan.single
+        epsilon, tail = self.plan.allocation.choice / rows, self.plan.allocation.tail / rows
         looks = moment is not None and self.plan.tailed(self.plan.moments[moment])
-        counted = self._counted(units, self.plan.allocation.tail / rows) if looks else None
+        counted = self._counted(units, tail) if looks else None
         self.counted = self.counted if counted is None else counted
+        looked = None
+        if counted is not None and spreads is not None:
+            found = bound_of(self.choose_usual(spreads, units, epsilon=tail, below=number_of(math.sqrt(groups))))
+            looked = found if tells(counted, looked=tail) else None
+        allowed = noise * units_above(groups, single=single, looked=looked)
         totals = any(aggregate.function in ("count", "sum") for aggregate in self.plan.block.aggregates)
         if self.counted is not None and totals and not self.plan.public:
             allowed = min(allowed, max(1.0, _SHARE_ABOVE * self.counted))
-        epsilon = self.plan.allocation.choice / rows
+        elif counted is not None and self.plan.gaussian:
+            allowed = min(allowed, most_above(counted, epsilon=epsilon))
         number = choose_bound(
             buckets,
             units,
@@ -197,15 +215,27 @@ class Run:
             bounded=self.plan.gaussian,
             generator=self.generator,
         )
-        if moment is not None and counted is not None:
-            tail = self.plan.allocation.tail / rows
-            self.heavy[moment] = heaviness(
+        if moment is None or counted is None:
+            return number
+        above = allowed + 1 / epsilon
+        known = self.plan.gaussian and self.plan.public
+        share = looked_share(counted, above=above) if known else _SHARE_OF_UNITS
+        size = bound_of(self.choose_usual(buckets, units, epsilon=tail, below=number, share=share))
+        if known:
+            self.heavy[moment] = shortfall(
                 bound_of(number),
-                tenth=bound_of(self.choose_usual(buckets, units, epsilon=tail, below=number)),
+                size=size,
                 units=counted,
-                above=allowed + 1 / epsilon,
-                looked=tail,
+                allowed=allowed,
                 chosen=epsilon,
+                looked=tail,
+                spread=spread_above(groups, single=single, looked=looked),
+                noise=noise,
+                groups=max(1, self.size),
+            )
+        else:
+            self.heavy[moment] = heaviness(
+                bound_of(number), tenth=size, units=counted, above=above, looked=tail, chosen=epsilon
             )
         return number
 
@@ -214,12 +244,16 @@ class Run:
         return float(int(units.sum()) + int(rounded_laplace((1 + 1e-12) / epsilon, 1, generator=self.generator)[0]))
 
     def choose_usual(
-        self, buckets: NDArray[Any], units: NDArray[Any], *, epsilon: float, below: int | None = None
+        self,
+        buckets: NDArray[Any],
+        units: NDArray[Any],
+        *,
+        epsilon: float,
+        below: int | None = None,
+        share: float = _SHARE_OF_UNITS,
     ) -> int:
         """A bound that nine units of ten are within; few exceed the bound of the number `below`, if it is known."""
-        return choose_share(
-            buckets, units, epsilon=epsilon, share=_SHARE_OF_UNITS, below=below, generator=self.generator
-        )
+        return choose_share(buckets, units, epsilon=epsilon, share=share, below=below, generator=self.generator)
 
     # ---------------------------------------------------------------- noise
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.engines import exact_integers
-from discreet.query.bounding import Grid, clipped, make_per, make_sizes, norm
+from discreet.query.bounding import Grid, clipped, make_per, make_sizes, norm, spread
 from discreet.query.by_row import by_key, by_public_group, row_grid, row_total
 from discreet.query.choices import bound_of, bucket
 
@@ -124,11 +124,19 @@ def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
         bound = plan.known_bound(moment)
         if bound is None:
             relation = per if single else "q__sizes"
+            wide = f", {bucket(spread(plan, i))} AS k" if plan.spread(moment) else ""
             found = session.numbers(
-                f"SELECT {bucket(norm(plan, i, single=single))} AS b, count(*) AS n FROM {relation} GROUP BY b"
+                f"SELECT {bucket(norm(plan, i, single=single))} AS b{wide}, count(*) AS n FROM {relation} GROUP BY ALL"
             )
-            bound = bound_of(run.choose(found["b"], found["n"], plan.noise_of_moment(i), moment.smallest, moment=i))
-            bound = min(bound, plan.most(moment))
+            number = run.choose(
+                found["b"],
+                found["n"],
+                plan.noise_of_moment(i),
+                moment.smallest,
+                moment=i,
+                spreads=found["k"] if wide else None,
+            )
+            bound = min(bound_of(number), plan.most(moment))
         grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=not enforced)
         run.bounds[plan.bound_of_moment(i)] = bound * moment.quantum
     sums = ", ".join(clipped(plan, grids, enforced, single=single))
