@@ -27,7 +27,7 @@ import pytest
 from discreet.engines import DuckDBEngine, Engine, Session
 from discreet.engines.duckdb import _remove
 from discreet.engines.failures import guarded
-from discreet.engines.files import _without_range, parquet_rows
+from discreet.engines.files import _without_range, files_of, parquet_rows
 from discreet.engines.frames import frame_of
 from discreet.errors import EngineError, InvalidArgument, SourceError
 from engines.sources import VISITS, csv, database, parquet, visits
@@ -209,6 +209,49 @@ def test_parquet_is_read_by_path_pattern_and_directory(engine: DuckDBEngine, tmp
     for relation in both:
         assert rows(engine, relation) == EXPECTED
     assert engine.table(f"SELECT COUNT(*) AS n FROM {single}").to_pylist() == [{"n": 2}]
+
+
+@pytest.mark.parametrize("place", [".", "*.parquet", "**/*.parquet"])
+def test_a_file_is_read_once_however_it_is_linked_and_what_was_not_finished_is_not(
+    engine: DuckDBEngine, tmp_path: Path, place: str
+) -> None:
+    """Where every row is a unit, a row that is read twice counts twice, with the noise for one."""
+    path = parquet(tmp_path / "b.parquet")
+    (tmp_path / "latest.parquet").symlink_to(path)
+    (tmp_path / "a.parquet").hardlink_to(path)
+    for folder in ("_temporary/0", ".backup"):
+        (tmp_path / folder).mkdir(parents=True)
+        parquet(tmp_path / folder / "part.parquet")
+    assert files_of(tmp_path / place).paths == (str(tmp_path / "a.parquet"),)
+    assert rows(engine, engine.register("visits", tmp_path / place)) == EXPECTED
+
+
+def test_a_value_in_a_path_may_begin_with_anything(engine: DuckDBEngine, tmp_path: Path) -> None:
+    (tmp_path / "_day=1").mkdir()
+    path = parquet(tmp_path / "_day=1" / "part.parquet")
+    assert files_of(tmp_path).paths == files_of(tmp_path / "_day=1" / "*.parquet").paths == (str(path),)
+    hidden = parquet(tmp_path / "_part.parquet")
+    assert files_of(tmp_path / "_*.parquet").paths == (str(hidden),)  # it was asked for by name
+
+
+@pytest.mark.parametrize(
+    ("note", "place"),
+    [
+        ("_delta_log/00000000000000000000.json", "."),
+        ("_delta_log/00000000000000000000.json", "*.parquet"),
+        ("metadata/v1.metadata.json", "."),
+        ("metadata/v1.metadata.json", "data/*.parquet"),
+    ],
+)
+def test_a_directory_with_earlier_versions_of_its_rows_is_refused(tmp_path: Path, note: str, place: str) -> None:
+    (tmp_path / "data").mkdir()
+    for file in ("a.parquet", "data/b.parquet"):
+        path = parquet(tmp_path / file)
+    (tmp_path / note).parent.mkdir()
+    (tmp_path / note).write_text("{}")
+    with pytest.raises(SourceError, match="earlier versions"):
+        files_of(tmp_path / place)
+    assert files_of(path).paths == (str(path),)
 
 
 def test_a_path_with_the_signs_of_patterns_is_first_of_all_a_path(engine: DuckDBEngine, tmp_path: Path) -> None:

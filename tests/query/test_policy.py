@@ -437,8 +437,9 @@ def test_rows_are_not_public_in_one_table_and_protected_in_another(folder: Path,
 def test_rows_have_one_unit_whatever_the_table_is_called(folder: Path, engine: DuckDBEngine) -> None:
     frame = visits()
     (folder / "linked.parquet").symlink_to(folder / "visits.parquet")
-    pairs = [(frame, frame), (folder / "visits.parquet", folder / "linked.parquet")]
-    for source, other in pairs:
+    (folder / "again.parquet").hardlink_to(folder / "visits.parquet")
+    links = [(folder / "visits.parquet", folder / f"{name}.parquet") for name in ("linked", "again")]
+    for source, other in [(frame, frame), *links]:
         tables = {"a": TablePolicy(source, unit="user_id"), "b": TablePolicy(other, unit="row")}
         with pytest.raises(PolicyError, match=r"tables\.b\.unit: .* are those of 'a', whose unit is"):
             Policy(name="d", tables=tables).resolve(engine)

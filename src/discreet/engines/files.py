@@ -17,7 +17,7 @@ from discreet.errors import EngineError, SourceError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-__all__ = ["Files", "csv_header", "csv_rows", "distinct_names", "files_of", "parquet_rows"]
+__all__ = ["Files", "csv_header", "csv_rows", "distinct_names", "files_of", "identity", "parquet_rows"]
 
 _KINDS = {
     "parquet": (".parquet", ".parq", ".pq"),
@@ -52,7 +52,9 @@ class Files:
 def files_of(source: str | os.PathLike[str]) -> Files:
     """The files that a path, a directory of Parquet files or a pattern with `*`, `**`, `?`, `[...]` means.
 
-    The list is taken once: files that appear later are not part of the data until it is opened again.
+    The list is taken once: files that appear later are not part of the data until it is opened again. A file is in it
+    once, however many links there are to it, and of directories whose names begin with _ or a dot, in which programs
+    leave what they have not finished, nothing is: a row that was read twice would count twice.
     """
     text = os.fsdecode(source)
     if not text or "\0" in text:
@@ -64,12 +66,16 @@ def files_of(source: str | os.PathLike[str]) -> Files:
     path = Path(text).expanduser()
     if path.is_dir():
         found = sorted(str(file) for file in path.glob("**/*.parquet") if file.is_file())
+        found = [file for file in found if not _is_left_over(Path(file).relative_to(path).parts)]
         if not found:
             raise SourceError(text, "is a directory without Parquet files", "Name files, as in 'visits/*.csv'.")
     elif path.is_file():
         found = [str(path)]
     else:
         found = sorted(file for file in glob.glob(str(path), recursive=True) if Path(file).is_file())  # noqa: PTH207
+        if "**" in path.parts:
+            base = len(path.parts[: path.parts.index("**")])
+            found = [file for file in found if not _is_left_over(Path(file).parts[base:-1])]
         if not found:
             raise SourceError(
                 text, "does not exist" + _nearby(path), "Pass the path of a file, or a pattern that fits."
@@ -80,7 +86,33 @@ def files_of(source: str | os.PathLike[str]) -> Files:
     kind = kinds.pop()
     if kind == "database" and len(found) > 1:
         raise SourceError(text, "means several databases", "Name one; every table of a policy can have its own.")
-    return Files(kind, tuple(str(Path(file).absolute()) for file in found))
+    if not path.is_file():
+        _refuse_versions(text, path, found)
+    once = {identity(file): file for file in reversed(found)}
+    return Files(kind, tuple(str(Path(file).absolute()) for file in found if once[identity(file)] == file))
+
+
+def identity(path: str | os.PathLike[str]) -> tuple[int, int]:
+    """What all links to a file share."""
+    status = Path(path).stat()
+    return status.st_dev, status.st_ino
+
+
+def _is_left_over(parts: Sequence[str]) -> bool:
+    """Whether a directory or file among these is hidden by its name, as of `_temporary`; `_day=1` is a value."""
+    return any(part.startswith(("_", ".")) and "=" not in part for part in parts)
+
+
+def _refuse_versions(source: str, path: Path, files: Sequence[str]) -> None:
+    """Refuse the files of a Delta or Iceberg table: those of earlier versions, with the same rows, are among them."""
+    for place in {path, *(Path(file).parent for file in files)}:
+        root = place.parent if place.name == "data" else place
+        if (place / "_delta_log").is_dir() or any((root / "metadata").glob("*.metadata.json")):
+            raise SourceError(
+                source,
+                "is a table of which earlier versions are kept, with the same rows",
+                "Write its current rows to files of their own, or open it with its own library and pass a data set.",
+            )
 
 
 def _kind(file: str) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.engines.files import files_of
+from discreet.engines.files import files_of, identity
 from discreet.engines.names import closest, quoted
 from discreet.errors import InvalidArgument, PolicyError, SourceError
 from discreet.query.catalog import Catalog, Column, Table
@@ -94,7 +93,7 @@ def _places(table: TablePolicy) -> list[object]:
         paths = files_of(table.source).paths
     except SourceError:
         return []  # said in its own words when it is registered
-    return [(str(Path(path).resolve()), (table.table or "").lower().removeprefix("main.")) for path in paths]
+    return [(identity(path), (table.table or "").lower().removeprefix("main.")) for path in paths]
 
 
 def _registered(policy: Policy, name: str, table: TablePolicy, *, engine: Engine) -> str:
