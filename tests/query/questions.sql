@@ -93,4 +93,13 @@ SELECT city, n, SUM(n) OVER (ORDER BY city ROWS BETWEEN UNBOUNDED PRECEDING AND 
 SELECT city, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM visits GROUP BY city;
 SELECT city, n - lag(n) OVER (ORDER BY city) AS step, row_number() OVER (ORDER BY city) AS i FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city);
 SELECT city, population > (SELECT COUNT(*) FROM visits) AS many FROM regions;
-SELECT COUNT(*) FROM (SELECT city, (SELECT COUNT(*) FROM users) AS n FROM regions) r WHERE n > 5
+SELECT COUNT(*) FROM (SELECT city, (SELECT COUNT(*) FROM users) AS n FROM regions) r WHERE n > 5;
+SELECT COUNT(*), COUNT(DISTINCT user_id) FROM visits WHERE user_id IN (SELECT user_id FROM visits WHERE age > 75 AND city = 'Rome');
+SELECT COUNT(*) FROM visits WHERE user_id NOT IN (SELECT user_id FROM users) AND age > 20;
+SELECT city, SUM(spend) FROM visits v WHERE v.user_id IN (SELECT w.user_id FROM users w WHERE w.born > 1990) OR v.age < 20 GROUP BY city;
+SELECT COUNT(*) FROM users WHERE user_id IN (SELECT user_id FROM visits GROUP BY user_id HAVING COUNT(*) > 17);
+SELECT AVG(n) FROM (SELECT user_id, COUNT(*) AS n FROM visits WHERE NOT (user_id IN (SELECT user_id FROM users WHERE born > 1970)) GROUP BY user_id);
+WITH r AS (SELECT user_id AS who FROM visits WHERE note = 'a1'), o AS (SELECT user_id FROM visits WHERE age = 30) SELECT COUNT(*) FROM visits WHERE user_id IN (SELECT who FROM r) AND user_id NOT IN (SELECT user_id FROM o);
+SELECT COUNT(*) FROM visits WHERE user_id IN (SELECT user_id FROM visits WHERE user_id IN (SELECT user_id FROM users) AND city IN (SELECT city FROM regions));
+SELECT COUNT(*) FROM (SELECT * FROM visits WHERE user_id IN (SELECT user_id FROM users WHERE born > 1980 UNION ALL SELECT user_id FROM visits WHERE age > 87)) x;
+SELECT COUNT(*) FROM visits JOIN users USING (user_id) WHERE user_id IN (SELECT user_id FROM visits WHERE ok AND age > 85)

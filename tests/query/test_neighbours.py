@@ -215,6 +215,8 @@ FROM = (
     f"({UNIT.format('visits')}) AS t",
     f"({UNIT.format('visits')} HAVING COUNT(*) > 9 UNION ALL {UNIT.format('calls')}) AS t",
     f"({UNIT.format('visits')}) AS t JOIN (SELECT u AS v, COUNT(*) AS m FROM calls GROUP BY u) AS s ON t.u = s.v",
+    "visits AS t WHERE t.u IN (SELECT u FROM calls WHERE n > 2)",
+    "people AS t WHERE t.u NOT IN (SELECT u FROM visits WHERE x > 9) OR t.k = 1",
 )
 BY = ("", "t.c", "t.k", "t.x > 3", "FLOOR(t.x / 10)", "CASE WHEN t.n > 2 THEN 'hi' ELSE t.c END", "t.x")
 ASKED = (

@@ -31,7 +31,29 @@ REFUSED = [
     ("SELECT COUNT(*) FROM visits QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY day) = 1", "QUALIFY"),
     ("SELECT COUNT(*) FROM visits WHERE spend > (SELECT AVG(spend) FROM visits)", "answer of its own"),
     ("SELECT COUNT(*) FROM visits WHERE city IN (SELECT city FROM visits)", "reads rows of people"),
-    ("SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM users u WHERE u.user_id = v.user_id)", "subquery"),
+    (
+        "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM users u WHERE u.user_id = v.user_id)",
+        "unit IN (SELECT",
+    ),
+    # only units are looked for among units
+    ("SELECT COUNT(*) FROM visits WHERE user_id IN (SELECT age FROM visits)", "reads rows of people"),
+    ("SELECT COUNT(*) FROM visits WHERE age IN (SELECT user_id FROM visits)", "reads rows of people"),
+    ("SELECT COUNT(*) FROM visits WHERE 17 IN (SELECT user_id FROM visits)", "reads rows of people"),
+    ("SELECT COUNT(*) FROM visits WHERE user_id + 1 IN (SELECT user_id FROM visits)", "reads rows of people"),
+    ("SELECT COUNT(*) FROM visits WHERE user_id IN (SELECT user_id + 1 FROM visits)", "reads rows of people"),
+    ("SELECT COUNT(*) FROM visits WHERE user_id IN (SELECT user_id, age FROM visits)", "reads rows of people"),
+    (
+        "SELECT COUNT(*) FROM visits WHERE user_id IN (SELECT user_id FROM visits LIMIT 1)",
+        "choose among rows of people",
+    ),
+    ("SELECT COUNT(*) FROM visits WHERE user_id IN (SELECT MAX(user_id) FROM visits)", "answer of its own"),
+    ("SELECT city FROM regions WHERE 17 IN (SELECT user_id FROM visits)", "reads rows of people"),
+    ("SELECT COUNT(*) FROM events WHERE x IN (SELECT user_id FROM visits)", "reads rows of people"),
+    (
+        "SELECT COUNT(*) FROM (SELECT COUNT(*) AS n FROM visits) WHERE n IN (SELECT user_id FROM users)",
+        "rows of people",
+    ),
+    ("SELECT COUNT(*) FROM visits GROUP BY city HAVING MAX(age) IN (SELECT user_id FROM users)", "rows of people"),
     (
         "SELECT COUNT(*) FROM visits v WHERE spend > (SELECT MIN(r.population) FROM regions r WHERE r.city = v.city)",
         "'v'",

@@ -241,7 +241,7 @@ def _refused(node: exp.Expr, called: str | None) -> tuple[str, str]:
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
         return (
             "a subquery cannot stand here",
-            "write it as a join on the unit column, as x IN (SELECT ... FROM a public table), or as a table in FROM",
+            "join on the unit column; in WHERE, write unit IN (SELECT unit FROM ...) or x IN (SELECT ... FROM public)",
         )
     if isinstance(node, exp.Lambda | exp.Array | exp.Struct | exp.Bracket | exp.Dot | exp.Map | exp.Tuple):
         return "lists, structs, maps and lambdas are not supported", "use columns with plain values"

@@ -12,6 +12,7 @@ from discreet.query.sql import branches, conditions, functions, texts, windows  
 from discreet.query.sql.aggregates import calls_of, has_aggregate, is_aggregate
 from discreet.query.sql.apart import tells_units_apart
 from discreet.query.sql.grouping import Grouping
+from discreet.query.sql.membership import with_memberships
 from discreet.query.sql.narrowing import narrowed
 from discreet.query.sql.ordering import finished, ordered
 from discreet.query.sql.relation import Field, Relation, Step, alias_mark, settled
@@ -203,6 +204,10 @@ class Planner:
         )
         names = self.with_names(node, names)
         relation = from_clause(self, node, names)
+        where = node.args.get("where")
+        condition = None if where is None else where.this
+        if condition is not None:
+            relation, condition = with_memberships(self, relation, condition, names)
         if relation.tail or any(one.value.window for one in relation.fields):
             relation = settled(relation, self.mark())
         shown = self._shown(node, relation)
@@ -212,15 +217,13 @@ class Planner:
         }
         aliases = {name: part for name, part in aliases.items() if name in written}
         rows = self.rows(relation, names, aliases, intercept=self.no_aggregates)
-        where = node.args.get("where")
-        if where is not None:
-            condition = rows.truth(where.this)
+        if where is not None and condition is not None:
             words = f"where {self.source.written(where.this)}"
             relation = relation.filtered(
-                condition.sql,
+                rows.truth(condition).sql,
                 Step(words, "keeps or drops each row by itself" if relation.private else "", (relation.step,)),
             )
-            relation = narrowed(relation, rows, where.this)
+            relation = narrowed(relation, rows, condition)
         rows = self.rows(relation, names, aliases, intercept=self.no_aggregates, windows=not relation.private)
         group, having, order = (node.args.get(part) for part in ("group", "having", "order"))
         distinct = node.args.get("distinct")
@@ -392,7 +395,8 @@ class Planner:
         if relation.private or (outer.private and relation.level == "released"):
             raise self.source.refusal(
                 "this subquery reads rows of people" if relation.private else "this subquery is an answer of its own",
-                advice="join on the unit column instead, or ask the inner question first and write its answer here",
+                advice="join on the unit column instead (in WHERE, unit IN (SELECT unit FROM ...) does it), or ask the "
+                "inner question first and write its answer here",
                 at=query,
             )
         self.mixed = self.mixed or relation.level == "released"

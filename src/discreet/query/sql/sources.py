@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from discreet.query.catalog import Column, Table
     from discreet.query.sql.planner import Names, Planner
 
-__all__ = ["from_clause"]
+__all__ = ["from_clause", "joined"]
 
 
 def from_clause(plan: Planner, node: exp.Select, names: Names) -> Relation:
@@ -32,7 +32,7 @@ def from_clause(plan: Planner, node: exp.Select, names: Names) -> Relation:
     where = node.args.get("where")
     equalities = [part for part in _conjuncts(where.this) if isinstance(part, exp.EQ)] if where is not None else []
     for join in node.args.get("joins") or []:
-        relation = _joined(plan, relation, join, names, equalities)
+        relation = joined(plan, relation, join, names, equalities)
     return relation
 
 
@@ -185,7 +185,8 @@ class _Sides:
     alone: bool  # the one condition there is
 
 
-def _joined(plan: Planner, left: Relation, node: exp.Join, names: Names, equalities: list[exp.EQ]) -> Relation:
+def joined(plan: Planner, left: Relation, node: exp.Join, names: Names, equalities: list[exp.EQ]) -> Relation:
+    """The rows of both sides of a join; `equalities` are those that WHERE has for joins without a condition."""
     plan.only(node, {"this", "on", "using", "side", "kind", "method"})
     method, side, kind = (str(node.args.get(part) or "").upper() for part in ("method", "side", "kind"))
     if method or kind not in ("", "INNER", "CROSS", "OUTER"):
@@ -217,10 +218,10 @@ def _joined(plan: Planner, left: Relation, node: exp.Join, names: Names, equalit
         found = [(rows.quietly(part.left), rows.quietly(part.right)) for part in equalities]
         pairs += [(one, other) for one, other in found if one is not None and other is not None]
     alone = len(using) + (len(_conjuncts(condition)) if condition is not None else 0) == 1
-    joined = _combined(plan, _Sides(left, right, node, side, alone), conditions, pairs)
+    both = _combined(plan, _Sides(left, right, node, side, alone), conditions, pairs)
     if using:
-        joined = _merged(joined, left, right, using, side)
-    return joined
+        both = _merged(both, left, right, using, side)
+    return both
 
 
 def _allow(plan: Planner, left: Relation, right: Relation, side: str, node: exp.Join) -> None:
