@@ -107,6 +107,54 @@ def test_no_larger_bound_is_used_for_units_than_a_one_in_every_group(monkeypatch
     assert sums[0].max() * 4 / limits[0] == pytest.approx(6, rel=1e-6)  # and nobody is cut
 
 
+@pytest.mark.parametrize(
+    ("aggregate", "options", "facts", "most"),
+    [
+        (AGGREGATES[0], Options(), {}, 4.0 * (2**31 - 1)),
+        (AGGREGATES[0], Options(max_rows=7), {}, 4.0 * 7),
+        (AGGREGATES[1], Options(max_rows=7), {}, 4.0 * 7 * 2**30 * 30 / 32),
+        (AGGREGATES[2], Options(), {}, 4.0 * 2**47),
+        (AGGREGATES[2], Options(), {"rows_per_unit": 1}, 2.0**31),
+        (AGGREGATES[2], Options(), {"rows_per_unit": 1, "row_level": True}, 2.0**31),
+        (AGGREGATES[5], Options(), {}, 4.0),
+    ],
+)
+def test_what_is_public_limits_the_bound_on_a_unit(
+    aggregate: Aggregate, options: Options, facts: dict, most: float
+) -> None:
+    many = replace(PUBLIC, values=(*CITIES, *"abcdefghijkl"))  # 16 groups, whose root is 4
+    plan = private_plan(block(aggregate, keys=(many,), **facts), TARGETS["gaussian"], options)
+    assert plan.gaussian == (not facts)
+    assert plan.most(plan.moments[0]) == pytest.approx(most)
+    free = private_plan(block(aggregate, keys=(PRIVATE,)), TARGETS["gaussian"], Options())
+    assert free.most(free.moments[0]) == math.inf
+
+
+def test_the_bound_on_a_sum_is_no_larger_than_the_rows_that_are_left_can_add(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing changes but the noise: moments of one argument are shrunk together."""
+    asked = (Aggregate("avg", "a0", "mean", "xx", bounds=(0.0, 30.0)), Aggregate("variance", "a1", "spread", "nx"))
+    plan = private_plan(block(*asked, keys=(PRIVATE,)), SLACK, Options())
+    total, present, free, counted, squares = range(5)
+    found = plan.no_larger(dict.fromkeys(range(5), 2.0**90) | {present: 10.0, counted: 3.0})
+    assert found[total] == 10 * plan.moments[total].row_steps
+    assert (found[present], found[counted]) == (10.0, 3.0)
+    assert (found[free], found[squares]) == (3 * 2.0**47, 3 * 2.0**78)
+    assert plan.no_larger(dict.fromkeys(range(5), 1.0)) == dict.fromkeys(range(5), 1.0)
+    without_noise(monkeypatch)
+    small = lambda buckets, *_, **__: 9 if max(buckets) < 28 else max(buckets) + 16  # rows are cut, sums are not
+    monkeypatch.setattr("discreet.query.run.choose_bound", small)
+    everything = lambda numbers, *_, **__: (np.ones(numbers.size, dtype=bool), np.ones(1))
+    monkeypatch.setattr("discreet.query.keys.kept_by_weight", everything)
+    with session_of(visits(6, 200, 3)) as session:
+        found = measure(session, plan)
+        assert found.bounds["sum of xx"] == pytest.approx(30 * 2 ** (9 / 4))
+        bounded = noisy_table(found)
+        monkeypatch.setattr("discreet.query.private.Private.no_larger", lambda self, bounds: bounds)
+        unbounded = noisy_table(measure(session, plan))
+    for name in ("a0", "a1"):
+        assert bounded[name].to_pylist() == pytest.approx(unbounded[name].to_pylist(), rel=1e-5)
+
+
 MANY = replace(PUBLIC, values=(*CITIES, *"abcdefghijkl"))
 
 
@@ -247,7 +295,7 @@ def test_a_row_changes_no_more_where_every_row_is_a_unit(path: str, monkeypatch:
             assert np.linalg.norm(a - b, ord=2 if plan.gaussian else 1) <= limit
 
 
-@pytest.mark.parametrize("epsilon", [1e-4, 1e-7, 1e-10])
+@pytest.mark.parametrize("epsilon", [1e-4, 1e-7, 1e-9])
 @pytest.mark.parametrize("rows", [None, 1], ids=["unit", "row"])
 @pytest.mark.parametrize("path", ["gaussian", "laplace"])
 def test_a_price_near_nothing_makes_the_steps_of_no_count_too_coarse_for_its_numbers(

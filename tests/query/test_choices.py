@@ -91,6 +91,16 @@ def test_a_bound_is_near_the_size_that_few_units_exceed() -> None:
     assert np.quantile(sizes, 0.9) / 1.3 < np.median(shares) < np.quantile(sizes, 0.9) * 1.3
 
 
+@pytest.mark.parametrize("bounded", [True, False])
+@pytest.mark.parametrize("largest", [0.1, 1.0, 20.0, 21.0, 2.0**112, math.inf])
+def test_no_candidate_beyond_the_largest_size_is_chosen(largest: float, bounded: bool) -> None:
+    facts = {"epsilon": 1e-9, "allowed": 0.0, "bounded": bounded}
+    chosen = [choose_bound(np.array([9]), np.array([3]), largest=largest, **facts) for _ in range(30)]
+    assert max(chosen) <= max(-4, math.ceil(4 * math.log2(min(largest, 2.0**112))))
+    few = [choose_bound(np.array([9]), np.array([3]), largest=2.0, smallest=2.0, **facts) for _ in range(30)]
+    assert set(few) == {4}
+
+
 def test_a_share_of_few_units_with_large_sizes_is_found_below_what_few_exceed() -> None:
     sizes = 2.0**31 * np.random.default_rng(7).uniform(0.5, 1.0, 800)
     numbers, units = np.unique(np.ceil(np.log2(sizes) * choices.STEPS).astype(int), return_counts=True)

@@ -144,11 +144,13 @@ def choose_bound(
     epsilon: float,
     allowed: float,
     smallest: float = 0.0,
+    largest: float = math.inf,
     bounded: bool = True,
     generator: Generator | None = None,
 ) -> int:
     """The number of the chosen candidate, from the number of units in every bucket; none below `smallest`.
 
+    No unit is above `largest` by what is public, so that no candidate beyond the first that is not below it is of use.
     `bounded` asks for a bounded range: an exponential mechanism.
     """
     mechanism = (ExponentialMechanism if bounded else PermuteAndFlip)(epsilon, sensitivity=1, monotone=True)
@@ -156,6 +158,9 @@ def choose_bound(
     least = max(0, round(allowed))
     first = 0 if smallest <= bound_of(_FEWEST * STEPS) else math.floor(math.log2(smallest) * STEPS) - _FEWEST * STEPS
     first = min(first, len(above) - 1)
+    if largest < bound_of(_MOST * STEPS):
+        last = max(math.ceil(math.log2(max(largest, 0.5)) * STEPS) - _FEWEST * STEPS, first)
+        above = above[: last + 1]
     scores = _PARTS * np.maximum(0, above[first:] - least) + _preferences(
         epsilon, allowed, mechanism.factor, first, above
     )

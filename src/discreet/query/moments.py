@@ -117,6 +117,13 @@ class Moment:
         """`row_bound` in quanta, rounded up."""
         return None if self.row_bound is None else self.steps_of_row(0)
 
+    @property
+    def most_of_row(self) -> float:
+        """The largest contribution of one row in quanta: by declared bounds, or because larger values are cut."""
+        if self.row_steps is not None:
+            return float(self.row_steps)
+        return math.ldexp(1.0, _UNDECLARED * (2 if self.kind == "square" else 1)) / self.quantum
+
     def steps_of_row(self, coarser: int) -> int:
         """`row_bound` in steps of 2^coarser quanta, rounded up; only where that is public."""
         assert self.row_bound is not None

@@ -12,7 +12,7 @@ from discreet.errors import InvalidArgument
 from discreet.query.allocation import Allocation, allocate, gaussian_multiplier
 from discreet.query.drawable import check_drawable
 from discreet.query.laws import GAUSSIAN, LAPLACE, staircase_law
-from discreet.query.moments import Moment, moments_of
+from discreet.query.moments import MOST_ROWS, Moment, moments_of
 
 if TYPE_CHECKING:
     from discreet.query.laws import Law
@@ -94,10 +94,31 @@ class Private:
         return _known_bound(self.block, self.options, moment, gaussian=self.gaussian)
 
     def most(self, moment: Moment) -> float:
-        """No unit has a larger norm, whatever is chosen: it counts once in each of the public groups."""
-        if moment.kind != "units" or not self.public:
-            return math.inf
-        return _spread(max(1, self.cells), gaussian=self.gaussian)
+        """No unit has a larger norm by what is public, in quanta; of one row, where every row is a unit.
+
+        What one row adds is limited, and so are the rows of a unit in a group, or in all, and the number of its groups.
+        """
+        row = moment.most_of_row
+        if self.block.row_level:
+            return row
+        rows = min(MOST_ROWS, self.options.max_rows or MOST_ROWS)
+        each = 1.0 if moment.kind == "units" else min(float(moment.largest), row * rows)
+        groups = min(self.groups or math.inf, max(1, self.cells) if self.public else math.inf)
+        most = each * _spread(int(groups), gaussian=self.gaussian) if math.isfinite(groups) else math.inf
+        return most if self.block.rows_per_unit is None else min(most, row * self.block.rows_per_unit)
+
+    def no_larger(self, bounds: dict[int, float]) -> dict[int, float]:
+        """Bounds on moments, those of sums no larger than what the rows can add that the bound on their number leaves.
+
+        The moments of one argument are shrunk by one factor, so that nothing more is cut off.
+        """
+        counts = {m.argument: bounds[i] for i, m in enumerate(self.moments) if m.kind == "present"}
+        found = {}
+        for i, bound in bounds.items():
+            moment = self.moments[i]
+            limited = moment.kind in ("sum", "square") and moment.argument in counts
+            found[i] = min(bound, max(1.0, counts[moment.argument] * moment.most_of_row)) if limited else bound
+        return found
 
     def tailed(self, moment: Moment) -> bool:
         """Whether the tail of the units' sizes is looked at: an interval has to know how much is cut off."""

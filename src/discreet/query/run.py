@@ -212,6 +212,7 @@ class Run:
             epsilon=epsilon,
             allowed=allowed,
             smallest=smallest,
+            largest=math.inf if moment is None else self.plan.most(self.plan.moments[moment]),
             bounded=self.plan.gaussian,
             generator=self.generator,
         )

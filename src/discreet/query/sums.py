@@ -119,7 +119,7 @@ def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
     per, place = run.grouped("q__per", "q__per.g")
     if enforced and not single:
         make_sizes(session, plan, enforced, source=per)
-    grids: dict[int, Grid] = {}
+    bounds: dict[int, float] = {}
     for i, moment in enumerate(plan.moments):
         bound = plan.known_bound(moment)
         if bound is None:
@@ -137,8 +137,11 @@ def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
                 spreads=found["k"] if wide else None,
             )
             bound = min(bound_of(number), plan.most(moment))
+        bounds[i] = bound
+    grids: dict[int, Grid] = {}
+    for i, bound in plan.no_larger(bounds).items():
         grids[i] = Grid.of(bound, plan.noise_of_moment(i), whole=not enforced)
-        run.bounds[plan.bound_of_moment(i)] = bound * moment.quantum
+        run.bounds[plan.bound_of_moment(i)] = bound * plan.moments[i].quantum
     sums = ", ".join(clipped(plan, grids, enforced, single=single))
     relation = per if single or not enforced else f"{per} JOIN q__sizes ON q__sizes.u = q__per.u"
     return grids, _spread(run, session.numbers(f"SELECT {place} AS g, {sums} FROM {relation} GROUP BY {place}"))
