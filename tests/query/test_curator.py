@@ -294,6 +294,18 @@ def test_tables_in_memory_warn_that_spending_is_forgotten() -> None:
 # -------------------------------------------------------------------- asking
 
 
+def test_an_answer_gives_its_rows_one_by_one_its_first_row_and_its_only_value() -> None:
+    with opened() as curator:
+        one = curator.sql(COUNT, epsilon=1)
+        assert one.item() == one.fetchone()[0] == one.fetchall()[0][0]
+        several = curator.sql("SELECT city, COUNT(*) AS n FROM visits GROUP BY city", epsilon=1)
+        assert [city for city, _ in several] == [row[0] for row in several.fetchall()]
+        with pytest.raises(InvalidArgument, match="one row and one column"):
+            several.item()
+        nothing = curator.sql("SELECT city, COUNT(*) AS n FROM visits GROUP BY city LIMIT 0", epsilon=1)
+        assert (list(nothing), nothing.fetchone()) == ([], None)
+
+
 def test_an_answer_is_a_table_with_intervals_cost_and_rules() -> None:
     with opened() as curator:
         answer = curator.sql(BY_CITY, epsilon=2)

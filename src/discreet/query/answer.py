@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import unit_fraction
 from discreet.engines import Sandbox
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InvalidArgument
 from discreet.query.cells import cells, printable
+from discreet.query.error_bars import ErrorBars
 from discreet.query.estimates import noisy_table
 from discreet.query.intervals import takes_extremes, with_intervals
 from discreet.query.losses import summed
@@ -20,7 +21,7 @@ from discreet.query.projection import plain_columns, projected
 from discreet.query.report import bound_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
 
@@ -101,8 +102,41 @@ class Answer:
         """The rows as tuples."""
         return [tuple(row.values()) for row in self._table.to_pylist()]
 
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The first row as a tuple, None if there is none."""
+        return next(iter(self), None)
+
+    def item(self) -> Any:
+        """The one value of an answer with one row and one column."""
+        if self._table.num_rows != 1 or self._table.num_columns != 1:
+            shape = f"{self._table.num_rows} rows and {self._table.num_columns} columns"
+            raise InvalidArgument(
+                "answer", shape, "item() is for one row and one column; use fetchall() or to_pandas()"
+            )
+        return self._table[0][0].as_py()
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.fetchall())
+
     def __len__(self) -> int:
         return int(self._table.num_rows)
+
+    def plot(
+        self,
+        column: str | None = None,
+        *,
+        confidence: float = 0.95,
+        ax: Any = None,
+        label: str | None = None,
+        title: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> Any:
+        """Draw a column with its intervals as error bars, the first that has some if none is named; returns the axes.
+
+        The other columns, those without intervals, name the groups. The options are those of `discreet.plots.draw`.
+        """
+        bars = ErrorBars.of(self.intervals(confidence), column, names=self.columns, confidence=confidence)
+        return bars.plot(ax=ax, label=label, title=title, path=path)
 
     def intervals(self, confidence: float = 0.95) -> pa.Table:
         """The answer with <column>_low and <column>_high beside every column that has an interval.
