@@ -85,6 +85,11 @@ dayofweek(m)|isodow(y)|dayofyear(m)|hour(m)|minute(m)|second(m)|hour(y)|epoch(m)
 extract(dow FROM y)|extract(decade FROM y)|date_part('month', m)|date_part('century', y)|date_diff('day', y, m)|
 date_diff('month', y, DATE '2020-01-01')|date_diff('microsecond', m, TIMESTAMP '2020-01-01')|date_diff('year', m, m)|
 date_diff('second', y, m)|y - DATE '2020-01-01'|DATE '2020-01-01' - y|weekday(y)|isoyear(y)|
+width_bucket(d, -5, 5.5, 3)|width_bucket(b, 0, 9, 1000000000)|
+width_bucket(h, -1e300, 1e300, 7)|epoch(time_bucket(INTERVAL 9000 YEAR, y))|
+epoch(time_bucket(INTERVAL 1 MICROSECOND, m))|
+epoch(time_bucket(INTERVAL 13 MINUTE, y))|hour(time_bucket(INTERVAL '5 weeks', m))|
+year(strptime(s, '%Y-%m-%d'))|epoch(try_strptime(z, '%d.%m.%y %H:%M:%S.%f'))|epoch(strptime(z, '%b%p'))|
 CASE WHEN u = 17 AND d > 1 THEN CAST(s AS INT) END|(i + b) * (b - i) // (i % 3)|exp(exp(d))|ln(ln(d))|
 sqrt(sqrt(d) - 1)
 """

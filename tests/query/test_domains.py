@@ -31,6 +31,7 @@ OF_DAYS = [
     "d + INTERVAL 1 DAY",
     "strftime(d, '%Y-%W')",
     "date_diff('month', d, DATE '2000-01-01')",
+    *(f"time_bucket(INTERVAL {width}, d)" for width in ("1 DAY", "10 DAY", "2 WEEK", "5 MONTH", "3 YEAR")),
     "CASE WHEN month(d) > 6 THEN 'second' ELSE 'first' END || year(d)",
 ]
 OF_TIMES = [
@@ -44,6 +45,7 @@ OF_TIMES = [
     "year(CAST(m AS DATE))",
     "dayname(m) || month(m)",
     "CAST(date_trunc('week', m) AS DATE)",
+    *(f"time_bucket(INTERVAL '{width}', m)" for width in ("1 day", "10 days", "2 weeks", "1 quarter", "7 months")),
 ]
 OF_NUMBERS = [
     "n // 5", "n % 5", "floor(n / 5)",
@@ -51,6 +53,8 @@ OF_NUMBERS = [
     "n * 2 + 1", "-n", "n + 0.5",
     "abs(n)", "n / 4", "n / 0", "CASE WHEN n > 5 THEN n END", "coalesce(n, 100)", "n::double",
     "n::text", "sign(n)", "sign(x)", "round(n / 10) * 10", "o", "n > 3", "x IS NULL", "f", "f * 2", "p", "p * 2", "s",
+    "width_bucket(n, 0, 30, 7)", "width_bucket(x, -10, 0, 3)", "width_bucket(x, -0.1, 30, 400)",
+    "width_bucket(f, 0.1, 1, 2)", "strptime(s, '%Y')",
     "upper(s)", "s || n", "coalesce(s, '?')", "nullif(s, 'a')", "greatest(n, 3)", "CASE s WHEN 'a' THEN 1.5 ELSE n END",
 ]  # fmt: skip
 
@@ -109,7 +113,15 @@ def test_every_part_of_a_bounded_time_is_public(world, key):
 
 @pytest.mark.parametrize(
     ("key", "many"),
-    [("date_trunc('hour', m)", 28), ("date_trunc('minute', m)", 1576), ("date_trunc('second', m)", None), ("m", None)],
+    [
+        ("date_trunc('hour', m)", 28),
+        ("date_trunc('minute', m)", 1576),
+        ("date_trunc('second', m)", None),
+        ("m", None),
+        ("time_bucket(INTERVAL 90 MINUTE, m)", 19),
+        ("time_bucket(INTERVAL '6 hours', m)", 6),
+        ("time_bucket(INTERVAL 7 SECOND, m)", None),
+    ],
 )
 def test_hours_and_minutes_of_a_few_days_are_public(key, many):
     times = (dt.datetime.fromisoformat("2024-02-28T23:45"), dt.datetime.fromisoformat("2024-03-01T02:00:30"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["instead_of"]
 
-_BUCKETS = "count buckets: SELECT FLOOR(x / 10) * 10 AS bucket, COUNT(*) ... GROUP BY bucket"
+_BUCKETS = "count buckets: SELECT width_bucket(x, 0, 100, 10) AS bucket, COUNT(*) ... GROUP BY bucket"
 _ROWS = "it would show values of single rows: GROUP BY x with COUNT(*) shows which values many people share"
 _ONE = "it would show the value of one row: use MIN, MAX or MEDIAN of numbers and dates, or add x to GROUP BY"
 _BEST = "ask for the groups and choose afterwards: SELECT x, MAX(y) AS best ... GROUP BY x ORDER BY best DESC LIMIT 1"
@@ -23,9 +23,7 @@ _FORMAT = "write strftime(t, '%Y-%m-%d'), or date_trunc('month', t)"
 _LISTS = "lists are not supported: use columns with plain values"
 
 _INSTEAD: dict[str, str] = {
-    **dict.fromkeys(
-        ("histogram", "histogram_exact", "approx_histogram", "width_bucket", "equi_width_bins", "bin"), _BUCKETS
-    ),
+    **dict.fromkeys(("histogram", "histogram_exact", "approx_histogram", "equi_width_bins", "bin"), _BUCKETS),
     **dict.fromkeys(
         ("string_agg", "listagg", "group_concat", "array_agg", "list", "array_concat_agg", "json_group_array"), _ROWS
     ),
@@ -52,9 +50,8 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("unnest", "explode", "generate_series", "range", "list_value"), _LISTS),
     **dict.fromkeys(("to_char", "date_format", "format_date", "formatdatetime", "dateformat"), _FORMAT),
     **dict.fromkeys(("epoch_ms", "epoch_us", "epoch_ns", "unix_timestamp", "to_unixtime"), "write epoch(t): seconds"),
-    **dict.fromkeys(("time_bucket", "date_bin"), "write date_trunc('hour', t), or 'day', 'week', 'month', ..."),
     **dict.fromkeys(
-        ("to_timestamp", "make_date", "make_timestamp", "strptime"), "write CAST(x AS DATE) or AS TIMESTAMP"
+        ("to_timestamp", "make_date", "make_timestamp"), "write CAST(x AS DATE), strptime(x, '%Y-%m-%d') for texts"
     ),
 }
 
@@ -63,6 +60,6 @@ def instead_of(function: str) -> str | None:
     """Advice to somebody who wrote this function, if there is any.
 
     >>> instead_of("HISTOGRAM")
-    'count buckets: SELECT FLOOR(x / 10) * 10 AS bucket, COUNT(*) ... GROUP BY bucket'
+    'count buckets: SELECT width_bucket(x, 0, 100, 10) AS bucket, COUNT(*) ... GROUP BY bucket'
     """
     return _INSTEAD.get(function.lower())

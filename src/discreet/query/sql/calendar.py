@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -13,14 +12,14 @@ from discreet.query.sql.arithmetic import combine
 from discreet.query.sql.days import DAY_MICROSECONDS, FIRST, LAST, MOST_DATES, daily, is_bounded, span
 from discreet.query.sql.expressions import HANDLERS, KNOWN_NAMES, NAMED, PLAIN, READ, Expressions
 from discreet.query.sql.functions import arguments
-from discreet.query.sql.text import closest, string
+from discreet.query.sql.text import closest
 from discreet.query.sql.types import BIGINT, DATE, DOUBLE, TIMESTAMP, VARCHAR
 from discreet.query.sql.value import EPOCH, EPOCH_TIME, EVERYWHERE, Value, derived, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["tamed"]
+__all__ = ["LENGTHS", "amount_of", "moment_of", "tamed"]
 
 PARTS: dict[str, tuple[float, float]] = {
     "year": (1, 9999),
@@ -57,7 +56,7 @@ MONTHS = (
 DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 
 
-def _moment(at: Expressions, node: exp.Expr) -> Value:
+def moment_of(at: Expressions, node: exp.Expr) -> Value:
     """A date or timestamp within the calendar, or NULL."""
     if type(node) in (exp.TsOrDsToDate, exp.TsOrDsToTimestamp, exp.TimeStrToTime) and len(node.args) == 1:
         node = node.this
@@ -104,7 +103,7 @@ def _part(name: str) -> Callable[[Expressions, Any], Value]:
 def _extract(at: Expressions, name: str, argument: exp.Expr, node: exp.Expr) -> Value:
     if name not in PARTS and name != "epoch":
         raise at.source.refusal(f"'{name}' is not a part of a date", advice=closest(name, PARTS), at=node)
-    value = _moment(at, argument)
+    value = moment_of(at, argument)
     if name == "epoch":
         return derived(f"CAST(EPOCH({value.timestamp}) AS DOUBLE)", DOUBLE, (value,))
     low, high = PARTS[name]
@@ -169,7 +168,7 @@ def _truncated(at: Expressions, node: exp.TimestampTrunc | exp.DateTrunc) -> Val
     if node.args.get("zone") is not None:
         raise at.unknown(node)
     unit = _unit(at, node.args.get("unit"), node)
-    value = _moment(at, node.this)
+    value = moment_of(at, node.this)
     days = unit in ("day", "week", "month", "quarter", "year", "decade", "century")
     type_ = DATE if value.kind == "date" and days else TIMESTAMP
     value = daily(value) if days else value
@@ -234,7 +233,7 @@ def _steps(first: dt.date, last: dt.date, unit: str, *, stamps: bool) -> tuple[A
 
 def _difference(at: Expressions, node: exp.DateDiff) -> Value:
     unit = _unit(at, node.args.get("unit"), node)
-    end, start = _moment(at, node.this), _moment(at, node.expression)
+    end, start = moment_of(at, node.this), moment_of(at, node.expression)
     both = (start.sql, end.sql) if start.kind == end.kind else (start.timestamp, end.timestamp)
     bounds = _days_between(start, end) if unit == "day" and start.kind == end.kind == "date" else EVERYWHERE
     sql = f"DATE_DIFF('{unit}', {both[0]}, {both[1]})"
@@ -255,8 +254,8 @@ def _has_bounds(date: Value) -> bool:
 
 def _shift(sign: int) -> Callable[[Expressions, Any], Value]:
     def shift(at: Expressions, node: exp.Expr) -> Value:
-        amount, unit = _amount(at, node.expression, node)
-        value = _moment(at, node.this)
+        amount, unit = amount_of(at, node.expression, node)
+        value = moment_of(at, node.this)
         amount *= sign
         if isinstance(node, exp.DateAdd | exp.DateSub | exp.TsOrDsAdd) and node.args.get("unit") is not None:
             unit = _unit(at, node.args["unit"], node)
@@ -283,7 +282,7 @@ def _moved(at: Expressions, value: Value, amount: int, unit: str, node: exp.Expr
     return derived(sql, TIMESTAMP, (value,), bounds=bounds)
 
 
-def _amount(at: Expressions, node: exp.Expr, where: exp.Expr) -> tuple[int, str]:
+def amount_of(at: Expressions, node: exp.Expr, where: exp.Expr) -> tuple[int, str]:
     """The length and unit of INTERVAL 3 DAY, or of a whole number of days."""
     sign = 1
     while isinstance(node, exp.Neg | exp.Paren):
@@ -315,8 +314,8 @@ def _plus(sign: int) -> Callable[[Expressions, Any], Value]:
         if sign > 0 and isinstance(left.unnest(), exp.Interval):
             left, right = right, left
         if isinstance(right.unnest(), exp.Interval):
-            amount, unit = _amount(at, right, node)
-            return _moved(at, _moment(at, left), sign * amount, unit, node)
+            amount, unit = amount_of(at, right, node)
+            return _moved(at, moment_of(at, left), sign * amount, unit, node)
         value = at.value(left)
         if not value.type.temporal:
             return combine(operator, at.as_number(value, left), at.number(right))  # each once: sums are nested deeply
@@ -338,24 +337,9 @@ def _plus(sign: int) -> Callable[[Expressions, Any], Value]:
     return apply
 
 
-FORMAT = re.compile("(?:[^%]|%[aAwdbBmyYHIpMSjUWGVu%]|%-[dmyHIMSj])*")
-
-
-def _formatted(at: Expressions, node: exp.TimeToStr) -> Value:
-    value = _moment(at, node.this)
-    pattern = at.constant(node.args.get("format"), str, "the format")
-    if len(pattern) > 60 or not FORMAT.fullmatch(pattern):
-        raise at.source.refusal(
-            "this format of a date is not supported", advice="use %Y, %m, %d, %H, %M, %S, %a, %b, %j or %%", at=node
-        )
-    if not set(re.findall("%-?(.)", pattern)) & set("HIMSp"):
-        value = daily(value)
-    return derived(f"STRFTIME({value.sql}, {string(pattern)})", VARCHAR, (value,), weight=60 + len(pattern))
-
-
 def _name(function: str, names: tuple[str, ...]) -> Callable[[Expressions, Any], Value]:
     def name(at: Expressions, node: exp.Func) -> Value:
-        value = daily(_moment(at, node.this))
+        value = daily(moment_of(at, node.this))
         listed = None if value.inputs else names
         return derived(f"{function}({value.sql})", VARCHAR, (value,), values=listed, weight=10)
 
@@ -365,7 +349,7 @@ def _name(function: str, names: tuple[str, ...]) -> Callable[[Expressions, Any],
 def _last_day(at: Expressions, node: exp.LastDay) -> Value:
     if node.args.get("unit") is not None:
         raise at.unknown(node)
-    value = daily(_moment(at, node.this))
+    value = daily(moment_of(at, node.this))
     return derived(f"LAST_DAY({value.sql})", DATE, (value,), tame=True)
 
 
@@ -387,7 +371,6 @@ HANDLERS.update(
         exp.DateDiff: _difference,
         exp.DateAdd: _shift(1),
         exp.DateSub: _shift(-1),
-        exp.TimeToStr: _formatted,
         exp.Monthname: _name("MONTHNAME", MONTHS),
         exp.Dayname: _name("DAYNAME", DAYS),
         exp.LastDay: _last_day,
@@ -416,12 +399,11 @@ READ.update(
         exp.DateDiff: PLAIN | {"unit", "date_part_boundary"},
         exp.DateAdd: PLAIN | {"unit"},
         exp.DateSub: PLAIN | {"unit"},
-        exp.TimeToStr: {"this", "format"},
         exp.LastDay: {"this", "unit"},
     }
 )
 NAMED.update({"date_part": _date_part, "datepart": _date_part})
 for _anonymous in ("isodow", "dayofyear", "decade", "century", "isoyear", "weekday", "hour", "minute", "second"):
     NAMED.setdefault(_anonymous, _named_part(PART_NAMES.get(_anonymous, _anonymous)))
-KNOWN_NAMES.update(PARTS, NAMED, ("date_trunc", "date_diff", "date_add", "date_sub", "extract", "strftime"))
+KNOWN_NAMES.update(PARTS, NAMED, ("date_trunc", "date_diff", "date_add", "date_sub", "extract"))
 KNOWN_NAMES.update(("monthname", "dayname", "last_day", "epoch"))

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from discreet.query.sql import branches, conditions, functions, texts, windows  # noqa: F401 - each registers its handlers
+from discreet.query.sql import (  # noqa: F401 - each registers its handlers
+    branches,
+    buckets,
+    conditions,
+    formats,
+    functions,
+    texts,
+    windows,
+)
 from discreet.query.sql.aggregates import calls_of, has_aggregate, is_aggregate
 from discreet.query.sql.apart import tells_units_apart
 from discreet.query.sql.grouping import Grouping
