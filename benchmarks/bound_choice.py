@@ -134,7 +134,7 @@ def measured(sizes: Sizes, epsilon: float, groups: int, stream: np.random.Genera
     over = plan.noise[0] * units_above(groups, single=True) + 1 / plan.choice
     heavy = np.array(
         [
-            heaviness(bound, tenth=tenth, units=units, above=over, looked=plan.tail, chosen=plan.choice)
+            heaviness(bound, tenth=tenth, units=units, above=over, looked=plan.tail, chosen=plan.choice, groups=groups)
             for bound in BOUNDS
         ]
     )

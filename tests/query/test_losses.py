@@ -44,17 +44,17 @@ def coverage(sizes: np.ndarray, monkeypatch: pytest.MonkeyPatch, *, allowed: boo
     buckets, units = np.unique(np.ceil(np.log2(sizes) * STEPS - 1e-9).astype(int), return_counts=True)
     first = choose_bound(buckets, units, epsilon=0.2, allowed=2.0, smallest=1.0)
     held = 0.0
-    for i, probability in enumerate(laws[0]):
-        bound = bound_of(first + i)
+    for i in np.flatnonzero(laws[0] > 1e-7):
+        bound = bound_of(first + int(i))
         noisy = NoisySum(np.minimum(sizes, bound).sum(keepdims=True), bound / 0.8, LAPLACE)
         facts = {"tenth": float(np.quantile(sizes, 0.9)), "units": float(sizes.size), "above": 7.0}
-        heavy = heaviness(bound, **facts, looked=0.01, chosen=0.2) if looked else 1.0
+        heavy = heaviness(bound, **facts, looked=0.01, chosen=0.2, groups=1) if looked else 1.0
         lost = allowance(noisy, sign=1, skew=heavy) if allowed else np.zeros(1)
         low, high = (end[0] for end in NoisySum(noisy.values, noisy.scale, LAPLACE, lost).interval(0.95))
         # moved by the noise, they hold the truth unless the noise is beyond either of these
         ends = np.array([sizes.sum() - low, high - sizes.sum()]) / noisy.scale
         tails = np.where(ends >= 0, LAPLACE.beyond(np.abs(ends)) / 2, 1 - LAPLACE.beyond(np.abs(ends)) / 2)
-        held += probability * (1 - tails.sum())
+        held += laws[0][i] * (1 - tails.sum())
     return float(held)
 
 
@@ -100,6 +100,23 @@ def test_the_heaviness_of_a_tail_follows_its_exponent() -> None:
     assert of(2.0, chosen=0.05) == pytest.approx(4.0**0.25)
     assert of(2.0, looked=0.001) == 1.0  # too few to tell
     assert of(2.0, units=-50.0) == heaviness(1.0, tenth=1e9, **facts) == 1.0
+    assert of(2.0, units=-50.0, groups=1) == of(2.0, units=-50.0, groups=0) == 2.0  # one unit may decide
+    assert of(2.0, units=-50.0, groups=4) == 1.25
+    assert of(2.0, groups=1) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("people", [200, 1000])
+def test_a_table_that_is_too_small_for_a_look_is_allowed_twice_as_much_for_a_single_number(
+    people: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = np.random.default_rng(5)
+    tables = [np.ceil(20 * stream.lognormal(0, 1, people)) for _ in range(4)]
+    twice = [coverage(sizes, monkeypatch, allowed=True, looked=True) for sizes in tables]
+    once = [coverage(sizes, monkeypatch, allowed=True) for sizes in tables]
+    assert np.mean(once) < 0.93
+    assert np.mean(twice) > np.mean(once) + 0.04
+    light = stream.integers(1, 21, people).astype(float)
+    assert 0.94 < coverage(light, monkeypatch, allowed=True, looked=True) < 0.965
 
 
 @pytest.mark.parametrize("keys", [(), (PUBLIC,)], ids=["one", "groups"])

@@ -36,7 +36,7 @@ the number n of units, both found privately at a small price, the exponent of th
 if about n' units exceed C: a unit is larger than x with a probability like x^-b. What n' units lose is then
 n' C / (b - 1) on average, and may be several times that. The allowance is multiplied
 by 4 / (b - 1)^2 where that is above 1, up to 30; by less where e is small, because a bound that was chosen coarsely may
-be far above all units; and not where the table is too small to tell.
+be far above all units; and by 1 + 1/G where the table is too small to tell.
 
 No allowance is safe for every table: a single unit with a million times the rows of all others is cut down to what
 others have, and nothing that is private can say so. The values of a were found by simulation; what they give on many
@@ -95,14 +95,23 @@ def allowance(noisy: NoisySum, *, sign: int, skew: float = 1.0) -> NDArray[np.fl
     return lost
 
 
-def heaviness(bound: float, *, tenth: float, units: float, above: float, looked: float, chosen: float) -> float:
+def heaviness(
+    bound: float,
+    *,
+    tenth: float,
+    units: float,
+    above: float,
+    looked: float,
+    chosen: float,
+    groups: float = math.inf,
+) -> float:
     """How many times larger than usual the allowance is, by the tail of the sizes.
 
     `tenth` is the size that about a tenth of the units exceeds, `units` their noisy number, both found with the epsilon
-    `looked`; `above` is n', and `chosen` the epsilon of the choice of the bound.
+    `looked`; `above` is n', `chosen` the epsilon of the choice of the bound, and `groups` is G.
     """
-    if not units * looked > _TOLD:
-        return 1.0
+    if not tells(units, looked=looked):
+        return 1 + 1 / max(groups, 1)
     exponent = math.log(max(units / 10 / above, 1.5)) / math.log(max(bound / tenth, 1.05))
     heavy = min(max(1.0, 4 / max(exponent - 1, 0.1) ** 2), _HEAVIEST)
     return float(heavy ** min(1.0, chosen / _SURE))

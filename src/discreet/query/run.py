@@ -236,7 +236,7 @@ class Run:
             )
         else:
             self.heavy[moment] = heaviness(
-                bound_of(number), tenth=size, units=counted, above=above, looked=tail, chosen=epsilon
+                bound_of(number), tenth=size, units=counted, above=above, looked=tail, chosen=epsilon, groups=groups
             )
         return number
 
