@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
 
@@ -683,6 +684,18 @@ def test_a_file_that_has_changed_is_noticed_before_anything_is_paid(tmp_path: Pa
     again = curator.sql("SELECT COUNT(*) FROM visits", epsilon=0.5)  # about the data that was opened
     assert again.repeated
     assert again.fetchall() == first.fetchall()
+
+
+def test_a_file_behind_a_data_set_that_has_changed_is_noticed_before_anything_is_paid(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        pq.write_table(visits(), tmp_path / f"{name}.parquet")
+    data = pads.dataset([pads.dataset(tmp_path / "a.parquet"), pads.dataset(tmp_path / "b.parquet")])
+    curator = opened(data, name="visits", ledger=tmp_path / "l.ledger")
+    curator.sql("SELECT COUNT(*) FROM visits", epsilon=0.5)
+    pq.write_table(visits(seed=1), tmp_path / "b.parquet")
+    with pytest.raises(DiscreetError, match="has changed since the data was opened"):
+        curator.sql("SELECT COUNT(*) FROM visits WHERE spend > 1", epsilon=0.5)
+    assert charges(curator) == 1
 
 
 def test_changed_files_are_another_question(tmp_path: Path) -> None:

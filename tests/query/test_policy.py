@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as pads
 import pytest
 
 from discreet import Budget
@@ -439,7 +440,8 @@ def test_rows_have_one_unit_whatever_the_table_is_called(folder: Path, engine: D
     (folder / "linked.parquet").symlink_to(folder / "visits.parquet")
     (folder / "again.parquet").hardlink_to(folder / "visits.parquet")
     links = [(folder / "visits.parquet", folder / f"{name}.parquet") for name in ("linked", "again")]
-    for source, other in [(frame, frame), *links]:
+    data_set = (pads.dataset(folder / "visits.parquet"), folder / "again.parquet")
+    for source, other in [(frame, frame), *links, data_set, data_set[::-1]]:
         tables = {"a": TablePolicy(source, unit="user_id"), "b": TablePolicy(other, unit="row")}
         with pytest.raises(PolicyError, match=r"tables\.b\.unit: .* are those of 'a', whose unit is"):
             Policy(name="d", tables=tables).resolve(engine)

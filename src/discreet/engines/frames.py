@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import SourceError
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["frame_of"]
+__all__ = ["files_behind", "frame_of"]
 
 
 def frame_of(source: object) -> Any:
@@ -32,6 +33,16 @@ def frame_of(source: object) -> Any:
     if not hasattr(found, "column") and any(_needs_care(field.type) for field in found.schema):
         found = found.to_table()  # a data set is scanned as it is, and this one could stop the scan
     return _checked(found) if hasattr(found, "column") else _looked_through(found)
+
+
+def files_behind(source: object) -> tuple[str, ...]:
+    """The files on this machine that an Arrow data set reads whenever it is asked; of anything else, none."""
+    dataset = sys.modules.get("pyarrow.dataset")
+    if dataset is None or not isinstance(source, dataset.Dataset):
+        return ()
+    if isinstance(source, dataset.UnionDataset):
+        return tuple(file for child in source.children for file in files_behind(child))
+    return tuple(str(Path(file).absolute()) for file in getattr(source, "files", ()) if Path(file).is_file())
 
 
 def _recognised(source: object) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.files import files_of
+from discreet.engines.frames import files_behind
 from discreet.errors import InvalidArgument, UnitMismatch, VolatileLedger
 from discreet.ledger import Ledger
 from discreet.ledger.protection import in_words
@@ -125,10 +126,11 @@ def versions_of(policy: Policy) -> list[list[Any]]:
     for name, table in policy.tables.items():
         types = sorted((column.lower(), str(facts.type)) for column, facts in table.columns.items() if facts.type)
         read = [name.lower(), table.table, types]
-        if not isinstance(table.source, str | os.PathLike):
+        is_path = isinstance(table.source, str | os.PathLike)
+        paths = files_of(table.source).paths if is_path else files_behind(table.source)
+        if not paths:
             found.append([None, *read])
-            continue
-        for path in files_of(table.source).paths:
+        for path in paths:
             status = Path(path).stat()
             found.append([path, *read, status.st_size, status.st_mtime_ns])
     return found
