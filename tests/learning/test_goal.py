@@ -92,6 +92,13 @@ def test_noise_beside_what_was_spent_meets_the_goal_and_little_less_would_not(sp
     assert not goal.met_by(spent + Cost.gaussian(1 / left.gaussian * 0.998))
 
 
+def test_the_smallest_deltas_are_searched_without_a_warning_for_every_step():
+    goal = Goal(epsilon=1.0, delta=1e-300)  # a warning would be an error here
+    assert goal.after(Cost.laplace(10.0)).epsilon == pytest.approx(0.9)
+    with pytest.raises(InvalidArgument, match="nothing is left"):
+        goal.after(3 * Cost.laplace(20.0) + Cost.gaussian(5.0))
+
+
 def test_a_purchase_that_leaves_no_room_for_noise_is_refused():
     with pytest.raises(InvalidArgument, match="nothing is left"):
         Goal(epsilon=1.0, delta=1e-6).after(Cost.pure(0.9999999))

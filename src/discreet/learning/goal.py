@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -11,7 +12,7 @@ from discreet.accounting.calibration import calibrate
 from discreet.accounting.cost import ADJACENCIES, Cost
 from discreet.accounting.leaves.leaf import finite_epsilon
 from discreet.arguments import nonnegative, one_of, positive, probability, unit_fraction
-from discreet.errors import InvalidArgument
+from discreet.errors import InvalidArgument, WideBracket
 
 __all__ = ["Goal"]
 
@@ -172,12 +173,13 @@ class Goal:
             return Goal(mu=math.sqrt(left) * (1 - 1e-12), adjacency=self.adjacency)
         assert self.epsilon is not None
         # some of delta is given up where that saves much of epsilon
-        delta, paid = 0.0, spent.epsilon(0.0)
-        if not self.is_pure and (cheaper := spent.epsilon(self.delta / 2)) < 0.9 * paid:
-            delta, paid = self.delta / 2, cheaper
+        delta, paid = 0.0, _read(spent, 0.0)
         epsilon = math.nextafter(self.epsilon - paid, 0)
-        if delta and epsilon > 0:
-            epsilon = self._box_beside(spent, epsilon, self.delta - delta)
+        if not self.is_pure and (cheaper := _read(spent, self.delta / 2)) < 0.9 * paid and cheaper < self.epsilon:
+            left = math.nextafter(self.epsilon - cheaper, 0)
+            left = self._box_beside(spent, left, self.delta - self.delta / 2)
+            if left > epsilon:  # not where the smallest deltas cannot be read together
+                delta, epsilon = self.delta / 2, left
         if not epsilon > 0:
             raise self._too_much(spent)
         ratio = None
@@ -243,7 +245,14 @@ class Goal:
         if self.mu is not None:
             return cost.gdp() <= self.mu * (1 + 1e-9)
         assert self.epsilon is not None
-        return cost.epsilon(self.delta) <= self.epsilon * (1 + 1e-9)
+        return _read(cost, self.delta) <= self.epsilon * (1 + 1e-9)
+
+
+def _read(cost: Cost, delta: float) -> float:
+    """The certified epsilon, while something is searched for: any valid bound will do, however wide its bracket is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WideBracket)
+        return cost.epsilon(delta)
 
 
 def _kinds(cost: Cost) -> set[str]:
@@ -261,7 +270,7 @@ def _multiplier_beside(spent: Cost, epsilon: float, delta: float) -> float | Non
 
     def excess(log_multiplier: float) -> float:
         cost = spent + Cost.gaussian(math.exp(log_multiplier), adjacency=spent.adjacency)
-        return cost.epsilon(delta) - epsilon
+        return _read(cost, delta) - epsilon
 
     alone = math.log(_multiplier(epsilon, delta))
     low, high = alone, alone + _APART

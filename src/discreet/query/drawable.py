@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["check_drawable"]
 
 _WIDEST = 2.0**39.5
-_LEAST_DELTA = 1e-300
+_LEAST_DELTA = 1e-305
 
 
 def check_drawable(plan: Private, target: Target) -> None:
