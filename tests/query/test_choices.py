@@ -16,6 +16,7 @@ from discreet.query.choices import (
     bucket,
     choose_bound,
     choose_share,
+    lean,
     most_above,
     number_of,
     spread_above,
@@ -107,6 +108,17 @@ def test_a_share_of_few_units_with_large_sizes_is_found_below_what_few_exceed() 
     found = [choose_share(numbers, units, epsilon=0.05, share=0.9, below=31 * choices.STEPS) for _ in range(20)]
     assert 2.0**30 < np.median([bound_of(one) for one in found]) <= 2.0**31
     assert max(found) <= 31 * choices.STEPS
+
+
+def test_the_least_of_equally_good_candidates_is_found_below_a_public_one() -> None:
+    buckets, units = np.array([0]), np.array([20_000])
+    power = lean(20_000.0, epsilon=0.02)
+    assert power == 10.0
+    assert lean(400.0, epsilon=0.02) == lean(-9.0, epsilon=0.02) == 1.2
+    chosen = [choose_share(buckets, units, epsilon=0.02, share=0.9, below=20, power=power) for _ in range(60)]
+    assert np.mean(chosen) < 2  # by the law 0.2
+    ties = [choose_share(buckets, units, epsilon=0.02, share=0.9, below=20) for _ in range(60)]
+    assert np.mean(ties) > 4  # by the law 10: all that nobody exceeds are equally good
 
 
 def test_without_any_units_a_choice_is_still_made() -> None:

@@ -47,6 +47,7 @@ __all__ = [
     "bucket",
     "choose_bound",
     "choose_share",
+    "lean",
     "most_above",
     "number_of",
     "preference",
@@ -93,6 +94,11 @@ def spread_above(groups: float, *, single: bool, looked: float | None = None) ->
     if looked is None:
         return math.sqrt(min(groups, _TOGETHER))
     return min(max(1.0, looked * math.sqrt(_WIDER)), math.sqrt(max(1.0, groups)))
+
+
+def lean(units: float, *, epsilon: float) -> float:
+    """The power of a preference for small candidates that is weak beside the scores of about so many units."""
+    return min(10.0, max(1.2, units * epsilon / 20))
 
 
 def most_above(units: float, *, epsilon: float) -> float:
@@ -162,7 +168,7 @@ def choose_bound(
         last = max(math.ceil(math.log2(max(largest, 0.5)) * STEPS) - _FEWEST * STEPS, first)
         above = above[: last + 1]
     scores = _PARTS * np.maximum(0, above[first:] - least) + _preferences(
-        epsilon, allowed, mechanism.factor, first, above
+        preference(epsilon, allowed), mechanism.factor, first, above
     )
     choose = exponential_choice if bounded else permute_and_flip
     chosen = int(choose(-scores, scale=mechanism.factor / _PARTS, generator=generator))
@@ -176,6 +182,7 @@ def choose_share(
     epsilon: float,
     share: float,
     below: int | None = None,
+    power: float = 0.0,
     generator: Generator | None = None,
 ) -> int:
     """The candidate that about this share of the units does not exceed.
@@ -184,7 +191,8 @@ def choose_share(
     preference for small candidates as above keeps the many that no unit reaches from winning together. It is not needed
     where the number `below` of a candidate is known that few units exceed: then the choice is among those of the
     eight octaves up to it. A preference that goes through all octaves is stronger than the scores of a small table
-    whose sizes are large numbers.
+    whose sizes are large numbers. A `power` is a preference of C^-power among them: if all units have one size, nothing
+    else tells it from the candidates above.
     """
     above = _above(buckets, units)
     within = int(units.sum()) - above
@@ -193,8 +201,9 @@ def choose_share(
     scores = np.abs((_PARTS - part) * within - part * above)
     first = 0
     if below is None:
-        scores += _preferences(epsilon, 0.0, mechanism.factor, 0, above)
+        scores += _preferences(preference(epsilon, 0.0), mechanism.factor, 0, above)
     else:
+        scores += _preferences(power, mechanism.factor, 0, above)
         last = below - _FEWEST * STEPS
         first = max(0, last - _OCTAVES * STEPS)
         scores = scores[first : last + 1]
@@ -202,9 +211,7 @@ def choose_share(
     return _FEWEST * STEPS + first + chosen
 
 
-def _preferences(
-    epsilon: float, allowed: float, factor: Fraction, first: int, above: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _preferences(power: float, factor: Fraction, first: int, above: NDArray[np.int64]) -> NDArray[np.int64]:
     """The public preference for small candidates, in parts of a score; rounding it has nothing to do with the data."""
-    each = preference(epsilon, allowed) * math.log(2) / STEPS / float(factor) * _PARTS
+    each = power * math.log(2) / STEPS / float(factor) * _PARTS
     return np.arange(above.size - first, dtype=np.int64) * round(min(each, 2.0**50))

@@ -18,6 +18,7 @@ from discreet.query.choices import (
     bound_of,
     choose_bound,
     choose_share,
+    lean,
     most_above,
     number_of,
     spread_above,
@@ -198,8 +199,7 @@ class Run:
         self.counted = self.counted if counted is None else counted
         looked = None
         if counted is not None and spreads is not None:
-            found = bound_of(self.choose_usual(spreads, units, epsilon=tail, below=number_of(math.sqrt(groups))))
-            looked = found if tells(counted, looked=tail) else None
+            looked = self._spread(spreads, units, counted, epsilon=tail)
         allowed = noise * units_above(groups, single=single, looked=looked)
         totals = any(aggregate.function in ("count", "sum") for aggregate in self.plan.block.aggregates)
         if self.counted is not None and totals and not self.plan.public:
@@ -243,6 +243,14 @@ class Run:
     def _counted(self, units: NDArray[Any], epsilon: float) -> float:
         """How many units there are, with noise."""
         return float(int(units.sum()) + int(rounded_laplace((1 + 1e-12) / epsilon, 1, generator=self.generator)[0]))
+
+    def _spread(self, spreads: NDArray[Any], units: NDArray[Any], counted: float, *, epsilon: float) -> float | None:
+        """What a tenth of the units exceeds of their sums over their norms; None where they are too few to tell."""
+        widest, power = number_of(math.sqrt(max(1, self.size))), lean(counted, epsilon=epsilon)
+        found = choose_share(
+            spreads, units, epsilon=epsilon, share=_SHARE_OF_UNITS, below=widest, power=power, generator=self.generator
+        )
+        return bound_of(found) if tells(counted, looked=epsilon) else None
 
     def choose_usual(
         self,
