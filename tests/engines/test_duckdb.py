@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import json
 import math
 import os
 import re
+import struct
 import subprocess
 import sys
 import threading
@@ -979,6 +981,39 @@ def test_a_file_with_json_that_is_not_utf8_is_refused(engine: DuckDBEngine, tmp_
     path = parquet(tmp_path / "a.parquet", pa.table({"c": pa.ExtensionArray.from_storage(pa.json_(), texts)}))
     with pytest.raises(SourceError, match="the column 'c' that cannot be converted"):
         engine.register("t", path)
+
+
+POINT = struct.pack("<BIdd", 1, 1, 5.0, 6.0)
+
+
+@pytest.mark.parametrize("shape", [b"", b"garbage", POINT[:-1], struct.pack("<BII", 1, 7, 2**31 - 1)])
+def test_a_file_with_a_shape_that_is_none_is_refused_unless_it_is_left_out(
+    engine: DuckDBEngine, tmp_path: Path, shape: bytes
+) -> None:
+    """Questions that read the column failed where one row had it."""
+    note = {"version": "1.0.0", "primary_column": "g", "columns": {"g": {"encoding": "WKB", "geometry_types": []}}}
+    for name, last in (("good", POINT), ("bad", shape)):
+        table = pa.table({"id": [1, 2], "g": [POINT, last]}).replace_schema_metadata({"geo": json.dumps(note)})
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    good = engine.register("good", tmp_path / "good.parquet")
+    with pytest.raises(SourceError, match="shape or JSON in the column 'g'"):
+        engine.register("bad", tmp_path / "bad.parquet")
+    bad = engine.register("bad", tmp_path / "bad.parquet", leave_out=["g"])
+    assert dict(engine.schema(good))["g"].startswith("GEOMETRY")
+    assert [engine.table(f"SELECT COUNT(*) AS n FROM {name}")["n"].to_pylist() for name in (good, bad)] == [[2], [2]]
+
+
+@pytest.mark.parametrize("name", ["geoarrow.wkb", "arrow.opaque"])
+def test_bytes_in_memory_are_read_as_bytes_whatever_others_may_read_in_them(engine: DuckDBEngine, name: str) -> None:
+    meant = {"ARROW:extension:name": name, "ARROW:extension:metadata": '{"type_name":"bit","vendor_name":"DuckDB"}'}
+    named = pa.field("g", pa.binary(), metadata=meant)
+    table = pa.table([pa.array([1, 2]), pa.array([POINT, b""])], schema=pa.schema([pa.field("id", pa.int64()), named]))
+    for i, source in enumerate((table, pads.dataset(table))):
+        relation = engine.register(f"t{i}", source)
+        assert dict(engine.schema(relation)) == {"id": "BIGINT", "g": "BLOB"}
+    inside = pa.table([pa.array([[b""]], pa.list_(named))], names=["x"])
+    with pytest.raises(SourceError, match=f"has values of type {name} inside of the column 'x'"):
+        engine.register("inside", inside)
 
 
 FAR = pa.array([0, 2**62, -(2**63)], type=pa.int64())

@@ -166,7 +166,9 @@ def parquet_rows(
         for row in run(f"DESCRIBE SELECT * FROM {rows}")
         if str(row[0]).lower() not in leave_out
     }
-    for column in dict.fromkeys(column for schema in schemas.values() for column in _converted(schema)):
+    shapes = [str(row[0]) for row in run(f"DESCRIBE SELECT * FROM {rows}") if "GEOMETRY" in str(row[1])]
+    converted = [column for schema in schemas.values() for column in _converted(schema)]
+    for column in dict.fromkeys([*converted, *shapes]):
         if column.lower() not in leave_out:
             strictly = f"read_parquet({listed})" if kinds.get(quoted(column)) == "JSON" else rows
             _look_through(paths[0], column, strictly, run=run)
@@ -274,13 +276,13 @@ def _converted(schema: list[tuple[Any, ...]]) -> list[str]:
 def _look_through(path: str, column: str, rows: str, *, run: Callable[[str], list[tuple[Any, ...]]]) -> None:
     """Refuse a file where such a value does not fit: a question would meet the error otherwise."""
     try:
-        run(f"SELECT MIN({quoted(column)}) IS NULL FROM {rows}")
+        run(f"SELECT MIN({quoted(column)}) IS NULL, MAX(hash({quoted(column)})) FROM {rows}")
     except EngineError:
         pass
     else:
         return
-    why = f"has a date, time or JSON in the column '{column}' that cannot be converted"
-    raise SourceError(path, why, "Write times in microseconds and JSON as text, or hide the column.")
+    why = f"has a date, time, shape or JSON in the column '{column}' that cannot be converted"
+    raise SourceError(path, why, "Write times in microseconds, shapes in WKB and JSON as text, or hide the column.")
 
 
 def _columns(schema: list[tuple[Any, ...]]) -> list[str]:

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["files_behind", "frame_of"]
 
 
+_EXTENSION = b"ARROW:extension:name"
+_KNOWN = ("arrow.uuid", "arrow.json", "arrow.bool8")
+"""Extensions of which every value can be read; of others the bytes are, or the numbers that they are stored as."""
+
+
 def frame_of(source: object) -> Any:
     """The source as an Arrow table or dataset, without a copy where that is possible; None if it is something else.
 
@@ -27,10 +32,15 @@ def frame_of(source: object) -> Any:
     if found is None:
         return None
     for field in found.schema:
-        if any(_needs_care(kind) for kind in _inside(field.type)):
-            why = f"has times in seconds or milliseconds inside of the column '{field.name}'"
-            raise SourceError("the Arrow table", why, "Cast them to microseconds, and dictionaries to plain columns.")
-    if not hasattr(found, "column") and any(_needs_care(field.type) for field in found.schema):
+        for part in _inside(field.type):
+            if _needs_care(part.type):
+                why = f"has times in seconds or milliseconds inside of the column '{field.name}'"
+                advice = "Cast them to microseconds, and dictionaries to plain columns."
+                raise SourceError("the Arrow table", why, advice)
+            if _is_foreign(part):
+                why = f"has values of type {_extension(part)} inside of the column '{field.name}'"
+                raise SourceError("the Arrow table", why, "Cast them to binary or text.")
+    if not hasattr(found, "column") and any(_needs_care(field.type) or _is_foreign(field) for field in found.schema):
         found = found.to_table()  # a data set is scanned as it is, and this one could stop the scan
     return _checked(found) if hasattr(found, "column") else _looked_through(found)
 
@@ -68,18 +78,29 @@ def _needs_care(kind: pa.DataType) -> bool:
     )
 
 
-def _inside(kind: pa.DataType) -> Iterator[pa.DataType]:
-    """The types of which a nested or encoded type is made, however deep."""
+def _inside(kind: pa.DataType) -> Iterator[pa.Field]:
+    """The parts of which a nested or encoded type is made, however deep."""
     import pyarrow as pa
 
-    parts = [kind.field(i).type for i in range(kind.num_fields)]
+    parts = [kind.field(i) for i in range(kind.num_fields)]
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        parts = [kind.value_type]
+        parts = [pa.field("", kind.value_type)]
     elif isinstance(kind, pa.BaseExtensionType):
-        parts = [kind.storage_type]
+        parts = [pa.field("", kind.storage_type)]
     for part in parts:
         yield part
-        yield from _inside(part)
+        yield from _inside(part.type)
+
+
+def _extension(field: pa.Field) -> str:
+    """The name of an extension of Arrow's types; nothing for Arrow's own."""
+    named = getattr(field.type, "extension_name", "")
+    return str(named or (field.metadata or {}).get(_EXTENSION, b"").decode())
+
+
+def _is_foreign(field: pa.Field) -> bool:
+    """Whether the engine may read the bytes as something else, such as a shape, and fail where they are none."""
+    return _extension(field) not in ("", *_KNOWN)
 
 
 def _checked(table: pa.Table) -> pa.Table:
@@ -87,6 +108,12 @@ def _checked(table: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     for position, field in enumerate(table.schema):
+        if _is_foreign(field):
+            column = table.column(position)
+            if isinstance(field.type, pa.BaseExtensionType):
+                chunks = [chunk.storage for chunk in column.chunks]
+                column = pa.chunked_array(chunks, field.type.storage_type)
+            table = table.set_column(position, pa.field(field.name, column.type), column)
         if _needs_care(field.type):
             table = table.set_column(position, field.name, _microseconds(table.column(position)))
     try:
