@@ -31,3 +31,18 @@ def test_an_expected_error_is_a_number_or_a_multiple_of_the_bound_that_is_chosen
         assert low == pytest.approx(noise * 2.31, rel=0.01)
         assert high - low == pytest.approx(5 * noise, rel=0.02)
         assert re.search(r"count\(DISTINCT u\): ± [\d.]+$", str(planned), re.MULTILINE)
+
+
+@pytest.mark.filterwarnings("ignore::discreet.errors.VolatileLedger")
+def test_a_limit_on_groups_beyond_those_that_there_are_costs_nothing() -> None:
+    data = pa.table({"u": [1, 1, 2], "k": [0, 1, 2], "x": [1.0, 2.0, 3.0]})
+    columns = {"k": {"keys": range(8)}}
+    with Curator.open({"t": data}, unit="u", budget=Budget(epsilon=3.0, delta=1e-6), columns=columns) as curator:
+        text = "SELECT k, COUNT(DISTINCT u) AS p, COUNT(*) AS n FROM t GROUP BY k"
+        planned = {most: curator.explain(text, epsilon=1, max_groups=most, max_rows=3) for most in (7, 8, 9, 1000)}
+        assert planned[7].errors()["count(*)"] < planned[8].errors()["count(*)"]
+        for most in (9, 1000):
+            assert planned[most].errors() == planned[8].errors()
+            assert "counts in at most 8 groups" in str(planned[most])
+        for most, explained in planned.items():
+            assert any("groups are kept" in rule for rule in explained.report) == (most < 8)

@@ -225,7 +225,14 @@ ASKED = (
     ("VARIANCE(t.n)", "MAX(t.x)", "SUM(t.n) FILTER (WHERE t.c = 'a')"),
     ("COUNT(DISTINCT t.u)", "SUM(t.n)"),
 )
-CALLS_OF = ({}, {"max_groups": 1}, {"max_groups": 2, "max_rows": 1}, {"max_rows": 2}, {"bounds": (2.0, 3.0)})
+CALLS_OF = (
+    {},
+    {"max_groups": 1},
+    {"max_groups": 2, "max_rows": 1},
+    {"max_groups": 20, "max_rows": 2},  # more than there are public groups
+    {"max_rows": 2},
+    {"bounds": (2.0, 3.0)},
+)
 PRICES = ((1.0, 1e-6), (20.0, 1e-9), (0.1, 1e-5), (3.0, 0.0))
 
 

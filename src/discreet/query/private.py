@@ -71,7 +71,9 @@ class Private:
     @property
     def sampled(self) -> bool:
         """Whether groups of a unit are left out at random."""
-        return not self.single and not self.block.row_level and self.options.max_groups is not None
+        if self.single or self.block.row_level or self.options.max_groups is None:
+            return False
+        return not (self.public and max(1, self.cells) <= self.options.max_groups)
 
     @property
     def public(self) -> bool:
@@ -272,14 +274,15 @@ def _single(block: Block) -> bool:
 def _groups(block: Block, options: Options) -> int | None:
     """Of a unit with a column of its own, only limits count that the engine enforces: declarations may be wrong.
 
-    That it is in no more groups than there are needs no enforcing. Where they are public and few, that is a limit, too.
+    That it is in no more groups than there are needs no enforcing. Where they are public and few, or a limit is stated
+    that is larger, that is the limit.
     """
     if _single(block):
         return 1
     if block.row_level:
         return block.rows_per_unit
     limits = [] if options.max_groups is None else [options.max_groups]
-    if all(key.values is not None for key in block.keys) and _cells(block) <= _FEW_GROUPS:
+    if all(key.values is not None for key in block.keys) and (limits or _cells(block) <= _FEW_GROUPS):
         limits.append(max(1, _cells(block)))
     return min(limits, default=None)
 
