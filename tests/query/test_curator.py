@@ -371,7 +371,7 @@ def test_explain_knows_the_error_where_the_bounds_are_public() -> None:
     with opened() as curator:
         limits = {"max_groups": 1, "max_rows": 10}
         sql = "SELECT COUNT(*) AS n FROM visits"
-        expected = curator.explain(sql, epsilon=1, **limits).errors(0.95)["count(*)"]
+        expected = curator.explain(sql, epsilon=1, **limits).errors(0.95)["n"]
         answer = curator.sql(sql, epsilon=1, **limits).intervals(0.95).to_pylist()[0]
         assert expected is not None
         assert (answer["n_high"] - answer["n_low"]) / 2 == pytest.approx(expected, abs=1.0)

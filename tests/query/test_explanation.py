@@ -20,7 +20,7 @@ def test_an_expected_error_is_a_number_or_a_multiple_of_the_bound_that_is_chosen
         text = "SELECT COUNT(*) AS n, COUNT(DISTINCT u) AS p FROM t"
         planned = curator.explain(text, epsilon=1)
         noise = planned.plans[0].noise_of_moment(0)
-        assert planned.errors()["count(*)"] is None
+        assert planned.errors()["n"] is None
         for wrong in (0.0, 1.0, 1.5, float("nan")):
             with pytest.raises(InvalidArgument, match="confidence"):
                 planned.errors(wrong)
@@ -40,9 +40,23 @@ def test_a_limit_on_groups_beyond_those_that_there_are_costs_nothing() -> None:
     with Curator.open({"t": data}, unit="u", budget=Budget(epsilon=3.0, delta=1e-6), columns=columns) as curator:
         text = "SELECT k, COUNT(DISTINCT u) AS p, COUNT(*) AS n FROM t GROUP BY k"
         planned = {most: curator.explain(text, epsilon=1, max_groups=most, max_rows=3) for most in (7, 8, 9, 1000)}
-        assert planned[7].errors()["count(*)"] < planned[8].errors()["count(*)"]
+        assert planned[7].errors()["n"] < planned[8].errors()["n"]
         for most in (9, 1000):
             assert planned[most].errors() == planned[8].errors()
             assert "counts in at most 8 groups" in str(planned[most])
         for most, explained in planned.items():
             assert any("groups are kept" in rule for rule in explained.report) == (most < 8)
+
+
+@pytest.mark.filterwarnings("ignore::discreet.errors.VolatileLedger")
+def test_errors_go_by_the_columns_of_the_answer_and_parts_of_columns_by_what_they_are() -> None:
+    data = pa.table({"u": [1, 1, 2], "x": [1.0, 2.0, 3.0]})
+    with Curator.open({"t": data}, unit="u", budget=Budget(epsilon=3.0)) as curator:
+        text = "SELECT n, n AS again, p / 2 AS half FROM (SELECT COUNT(*) AS n, COUNT(DISTINCT u) AS p FROM t) s"
+        planned = curator.explain(text, epsilon=1, max_rows=2)
+        assert list(planned.errors()) == ["n", "again", "count(DISTINCT u)"]
+        assert planned.errors()["n"] == planned.errors()["again"]
+        assert "n = again = count(*): ±" in str(planned)
+        other = curator.explain("SELECT COUNT(*) FROM t", epsilon=1, max_rows=2)
+        assert list(other.errors()) == ["count(*)"]
+        assert "  count(*): ±" in str(other)

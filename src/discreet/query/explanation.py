@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from discreet.accounting import Cost
     from discreet.errors import BudgetExceeded
     from discreet.query.moments import Moment
-    from discreet.query.plan import Question
+    from discreet.query.plan import Aggregate, Question
     from discreet.query.private import Private
     from discreet.query.target import Target
 
@@ -46,16 +46,26 @@ class Explanation:
         return report_of(self.plans)
 
     def errors(self, confidence: float = 0.95) -> dict[str, float | None]:
-        """The half-width of each aggregate's interval at this confidence, where it is known in advance.
+        """The half-width of each aggregate's interval at this confidence, where it is known in advance, by column.
 
-        None where it depends on a bound that will be chosen privately, or on the other numbers of the answer.
+        None where it depends on a bound that will be chosen privately, or on the other numbers of the answer. An
+        aggregate that is no column as it is, but a part of one, goes by what it is, as in "count(*)".
         """
         level = unit_fraction("confidence", confidence)
         errors: dict[str, float | None] = {}
-        for plan in self.plans:
+        for number, plan in enumerate(self.plans):
             for aggregate in plan.block.aggregates:
-                errors[aggregate.label] = _half_width(plan, aggregate.function, aggregate.argument, level)
+                half = _half_width(plan, aggregate.function, aggregate.argument, level)
+                errors |= dict.fromkeys(self._columns(number, aggregate) or [aggregate.label], half)
         return errors
+
+    def _columns(self, number: int, aggregate: Aggregate) -> list[str]:
+        """The columns of the answer that show an aggregate of a block unchanged."""
+        return [
+            output.name
+            for output in self.question.outputs
+            if output.block == number and output.column == aggregate.column
+        ]
 
     def __str__(self) -> str:
         target = "nothing: no row of people is read" if self.target is None else str(self.target)
@@ -103,7 +113,8 @@ class Explanation:
         for aggregate in plan.block.aggregates:
             half = _half_width(plan, aggregate.function, aggregate.argument, 0.95)
             known = _in_bounds(plan, aggregate.function, aggregate.argument) if half is None else f"± {half:.4g}"
-            lines.append(f"  {aggregate.label}: {known}")
+            columns = [name for name in self._columns(number, aggregate) if name != aggregate.label]
+            lines.append(f"  {' = '.join([*columns, aggregate.label])}: {known}")
         return [*lines, ""]
 
 
