@@ -201,3 +201,49 @@ def test_a_refusal_is_json_for_machines() -> None:
     )  # fmt: skip
     assert result.exit_code == 1
     assert json.loads(result.stdout)["error"]["kind"] == "QueryRefused"
+
+
+def test_tables_and_what_is_public_about_them_are_shown_and_nothing_is_written(folder: Path) -> None:
+    (folder / "cities.csv").write_text("name,country\nBern,CH\nOslo,NO\n")
+    (folder / "shop.toml").write_text(
+        """name = "shop"
+[tables.visits]
+source = "visits.parquet"
+unit = "user_id"
+[tables.visits.columns]
+spend = { bounds = [0, 100] }
+city = { keys_from = "cities.name" }
+items = { keys = [1, 2, 3, 4, 5, 6, 7, 8, 9] }
+[tables.cities]
+source = "cities.csv"
+public = true
+columns = { name = { type = "VARCHAR", unique = true }, country = { hidden = true } }
+"""
+    )
+    before = sorted(path.name for path in folder.iterdir())
+    assert good("query tables shop.toml").splitlines() == [
+        "visits: unit user_id",
+        "  user_id  BIGINT",
+        "  city     VARCHAR  keys Bern, Oslo",
+        "  spend    DOUBLE   from 0 to 100",
+        "  items    BIGINT   keys 1, 2, 3, 4, 5, 6, 7, 8 and 1 more",
+        "  day      DATE",
+        "cities: public",
+        "  name  VARCHAR  unique",
+    ]
+    found = good_json("query tables shop.toml")
+    assert found["dataset"] == "shop"
+    assert [(table["name"], table["level"], table["unit"]) for table in found["tables"]] == [
+        ("visits", "unit", "user_id"),
+        ("cities", "public", None),
+    ]
+    assert found["tables"][0]["columns"][2] == {
+        "name": "spend",
+        "type": "DOUBLE",
+        "bounds": [0, 100],
+        "keys": None,
+        "unique": False,
+    }
+    assert "every row is a unit" in good("query tables visits.parquet --unit row")
+    assert call("query", "tables", "visits.parquet").exit_code == 2
+    assert sorted(path.name for path in folder.iterdir()) == before

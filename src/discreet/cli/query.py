@@ -176,6 +176,43 @@ def explain(
         typer.echo(f"The data has no budget yet; where its delta matters, {_assumed().delta:g} was assumed.")
 
 
+def tables(source: Source, *, unit: Unit = None, name: Name = None, json: Json = False) -> None:
+    """The tables and columns that questions may name, and what is public about them.
+
+    Spends nothing and writes nothing; the data needs no budget for it.
+    """
+    from discreet.engines import DuckDBEngine
+    from discreet.query.opening import policy_of
+
+    with _in_options():
+        policy = policy_of(source, unit=unit, name=name)
+    with DuckDBEngine(threads=1) as engine:
+        catalog = policy.resolve(engine)
+    if not json:
+        typer.echo(str(catalog))
+        return
+    found = [
+        {
+            "name": table.name,
+            "level": table.level,
+            "unit": table.unit,
+            "rows_per_unit": 1 if table.one_row else None,
+            "columns": [
+                {
+                    "name": column.name,
+                    "type": column.sql_type,
+                    "bounds": None if column.bounds is None else [_plain(bound) for bound in column.bounds],
+                    "keys": None if column.keys is None else [_plain(key) for key in column.keys],
+                    "unique": column.unique,
+                }
+                for column in table.columns
+            ],
+        }
+        for table in catalog.tables.values()
+    ]
+    as_json({"command": "query tables", "dataset": policy.name, "tables": found})
+
+
 @contextmanager
 def _opened(
     source: str,
@@ -319,3 +356,10 @@ query.command(
     ),
     short_help="What a question would cost, and how it would be answered.",
 )(explain)
+query.command(
+    epilog=examples(
+        "discreet query tables visits.toml",
+        "discreet query tables visits.parquet --unit user_id --json",
+    ),
+    short_help="What can be asked about: tables, columns, and what is public.",
+)(tables)
