@@ -663,6 +663,15 @@ def test_a_closed_curator_answers_nothing_and_spends_nothing(tmp_path: Path) -> 
         assert not list(ledger.entries(kind="reserve"))
 
 
+@pytest.mark.parametrize("price", [Cost.pure, Cost.concentrated, Cost.gaussian_dp])
+def test_a_price_about_another_relation_of_neighbours_is_refused(price: Any) -> None:
+    """Somebody whose record is replaced is removed and added: that would cost up to twice what was stated."""
+    curator = opened(visits())
+    with pytest.raises(InvalidArgument, match="adding or removing a person"):
+        curator.sql("SELECT COUNT(*) FROM visits", cost=price(0.1, adjacency="replace-one"))
+    assert charges(curator) == 0
+
+
 def test_a_file_that_is_gone_is_noticed_before_anything_is_paid(tmp_path: Path) -> None:
     pq.write_table(visits(), tmp_path / "visits.parquet")
     curator = opened(tmp_path / "visits.parquet")

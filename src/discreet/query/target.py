@@ -98,6 +98,8 @@ def _of_cost(cost: object) -> Target:
     )
     if not isinstance(cost, Cost):
         raise InvalidArgument("cost", cost, advice)
+    if cost.adjacency != "add-remove":
+        raise InvalidArgument("cost", cost, "questions protect against adding or removing a person: state it for that")
     parts = cost.to_dict()["parts"]
     if len(parts) != 1 or parts[0]["count"] != 1:
         raise InvalidArgument("cost", cost, advice)
