@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.names import literal, quoted
+from discreet.engines.partitions import NO_PARTITIONS, partitioning
 from discreet.errors import EngineError, SourceError
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ _SAMPLE = 1000
 _SHARE = 0.9
 _FLOATS = ("DOUBLE", "FLOAT")
 _BYTEWISE = ("VARCHAR", "DECIMAL", "UUID", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "TIMESTAMP")
-_AS_TEXTS = "hive_types_autocast = false"  # what `year=2024` in a path is would depend on all other paths
 _LOOKED_THROUGH = 1 << 28  # cells in columns of floats, or of texts: a second or two
 _GUESSES = {
     "BIGINT": "regexp_full_match({0}, '[+-]?[0-9]{{1,18}}')",
@@ -147,10 +147,11 @@ def parquet_rows(
         f"SELECT file_name, name, type, converted_type, logical_type, num_children FROM parquet_schema({listed})"
     ):
         schemas.setdefault(file, []).append(tuple(rest))
+    paths_as = partitioning(paths, _top_level(schemas[paths[0]]))
     different = {tuple(schema[1:]): file for file, schema in reversed(schemas.items())}
     if len(different) > 1:
         described = {
-            file: [row[:2] for row in run(f"DESCRIBE SELECT * FROM read_parquet({_listed([file])}, {_AS_TEXTS})")]
+            file: [row[:2] for row in run(f"DESCRIBE SELECT * FROM read_parquet({_listed([file])}, {paths_as})")]
             for file in different.values()
         }
         first = described[paths[0]]
@@ -160,7 +161,7 @@ def parquet_rows(
                     file, f"has other columns or types than {Path(paths[0]).name}", "Write all files with one schema."
                 )
     distinct_names(paths[0], _top_level(schemas[paths[0]]))
-    rows = f"read_parquet({listed}, {_AS_TEXTS}, utf8_validation = 'replace')"  # by default, no UTF-8 stops the scan
+    rows = f"read_parquet({listed}, {paths_as}, utf8_validation = 'replace')"  # by default, no UTF-8 stops the scan
     kinds = {
         quoted(str(row[0])): str(row[1])
         for row in run(f"DESCRIBE SELECT * FROM {rows}")
@@ -170,7 +171,7 @@ def parquet_rows(
     converted = [column for schema in schemas.values() for column in _converted(schema)]
     for column in dict.fromkeys([*converted, *shapes]):
         if column.lower() not in leave_out:
-            strictly = f"read_parquet({listed})" if kinds.get(quoted(column)) == "JSON" else rows
+            strictly = f"read_parquet({listed}, {paths_as})" if kinds.get(quoted(column)) == "JSON" else rows
             _look_through(paths[0], column, strictly, run=run)
     [(length,)] = run(f"SELECT sum(num_rows) FROM parquet_file_metadata({listed})")
     floats = [column for column in kinds if kinds[column] in _FLOATS]
@@ -351,7 +352,7 @@ def csv_rows(
     options = (
         f"auto_detect=false, delim={literal(delimiter)}, quote='\"', escape='\"', header=true, "
         f"columns={{{columns}}}, ignore_errors=true, strict_mode=false, "
-        f"parallel={str(not any(_has_quotes(path) for path in paths)).lower()}"
+        f"parallel={str(not any(_has_quotes(path) for path in paths)).lower()}, {NO_PARTITIONS}"
     )
     undeclared = [name for name in names if name.lower() not in types]
     guessed = {}
