@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 
+from discreet import Cost
 from discreet.errors import BudgetExceeded, InvalidArgument
 from discreet.query import run as running
 from discreet.query.estimates import noisy_table
@@ -79,8 +80,11 @@ def test_nothing_that_is_paid_for_fails_whatever_bound_is_chosen(
 def test_a_price_that_is_too_small_is_refused_before_it_is_paid(question: str) -> None:
     with opened() as curator:
         for price in ({"epsilon": 1e-13, "delta": 0.0}, {"epsilon": 1e-280, "delta": 1e-20}):
-            with pytest.raises(InvalidArgument, match=r"not allowed: .*pass"):
+            with pytest.raises(InvalidArgument, match=r"^(epsilon|delta) = .* is not allowed: .*pass"):
                 curator.sql(question, **price)
+        for cost in (Cost.gaussian_dp(1e-14), Cost.concentrated(1e-30)):
+            with pytest.raises(InvalidArgument, match=r"^(mu|rho) = .* is not allowed: .*pass more|delta = 0"):
+                curator.sql(question, cost=cost)
         assert charges(curator) == 0
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from discreet.query.private import Private
     from discreet.query.target import Target
 
-__all__ = ["check_drawable"]
+__all__ = ["check_drawable", "too_little"]
 
 _WIDEST = 2.0**39.5
 _LEAST_DELTA = 1e-305
@@ -33,11 +33,16 @@ def check_drawable(plan: Private, target: Target) -> None:
     if allocation.key_epsilon:  # it refuses what it cannot decide with
         KeySelection(epsilon=allocation.key_epsilon, delta=allocation.key_delta, keys_per_unit=plan.groups or 1)
     if not max(_scales(plan), default=0.0) <= _WIDEST:
-        raise InvalidArgument(
-            target.unit,
-            target.size,
-            "the noise for so little is wider than can be drawn; pass more: 0.01 to 1 is usual",
-        )
+        raise too_little(target)
+
+
+def too_little(target: Target) -> InvalidArgument:
+    """The refusal of a price."""
+    return InvalidArgument(
+        target.unit,
+        target.size,
+        "the noise for so little is wider than can be drawn; pass more: 0.01 to 1 is usual",
+    )
 
 
 def _scales(plan: Private) -> Iterator[float]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from discreet.accounting import Cost
 from discreet.errors import InvalidArgument
 from discreet.query.allocation import Allocation, allocate, gaussian_multiplier
-from discreet.query.drawable import check_drawable
+from discreet.query.drawable import check_drawable, too_little
 from discreet.query.laws import GAUSSIAN, LAPLACE, staircase_law
 from discreet.query.moments import MOST_ROWS, Moment, moments_of
 
@@ -180,17 +180,22 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
     )
     # Ratios and sums of two noisy numbers have intervals for Laplace noise alone.
     plain = not ranks and all(len(moments_of(aggregate, aggregates)) <= 1 for aggregate in aggregates)
-    allocation = allocate(
-        target,
-        gaussian=gaussian,
-        choices=choices,
-        keys=not public,
-        weights=(*_weights(block, options, moments, gaussian=gaussian), *[1.0] * (len(ranks) + len(distincts))),
-        groups=_cells(block) or 1 if public else 1,
-        alone=_single(block) and plain,
-        tails=tails,
-        spreads=tails if _spreads(block, gaussian=gaussian) else 0,
-    )
+    try:
+        allocation = allocate(
+            target,
+            gaussian=gaussian,
+            choices=choices,
+            keys=not public,
+            weights=(*_weights(block, options, moments, gaussian=gaussian), *[1.0] * (len(ranks) + len(distincts))),
+            groups=_cells(block) or 1 if public else 1,
+            alone=_single(block) and plain,
+            tails=tails,
+            spreads=tails if _spreads(block, gaussian=gaussian) else 0,
+        )
+    except InvalidArgument as error:
+        if error.argument == "delta":
+            raise
+        raise too_little(target) from None  # no accountant takes the cost of such steps
     plan = Private(block, options, moments, ranks, distincts, groups, gaussian, allocation)
     check_drawable(plan, target)
     if public and plan.cells > MOST_CELLS:
