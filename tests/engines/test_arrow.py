@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from decimal import Decimal
 
 import numpy as np
@@ -154,3 +155,16 @@ def test_cells_are_taken_as_they_are(column: pa.Array, places: list[int], start:
         found.validate(full=True)
         assert found.type == column.type
         assert found.to_pylist() == [source.to_pylist()[place] for place in within]
+
+
+def test_decimals_and_uuids_become_columns_and_can_be_gathered() -> None:
+    numbers = [Decimal("1.50"), None, Decimal("-99999999999999999999999999999999999.125"), Decimal("1E+2")]
+    column = arrow_column(numbers)
+    assert column.type == pa.decimal128(38, 3)
+    assert column.to_pylist() == numbers
+    assert gathered(numbers, np.array([3, 0, 1, 3])).to_pylist() == [numbers[i] for i in (3, 0, 1, 3)]
+    names = [uuid.UUID(int=5), None]
+    assert arrow_column(names).to_pylist() == [str(names[0]), None]
+    assert gathered(names, np.array([1, 0])).to_pylist() == [None, str(names[0])]
+    with pytest.raises(InvalidArgument, match="at most 38 digits"):
+        arrow_column([Decimal(10**37), Decimal("0.01")])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import threading
+import uuid
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -670,6 +672,26 @@ def test_a_price_about_another_relation_of_neighbours_is_refused(price: Any) -> 
     with pytest.raises(InvalidArgument, match="adding or removing a person"):
         curator.sql("SELECT COUNT(*) FROM visits", cost=price(0.1, adjacency="replace-one"))
     assert charges(curator) == 0
+
+
+@pytest.mark.parametrize("unit", ["id", "row"])
+@pytest.mark.parametrize(
+    ("kind", "values", "keys", "shown"),
+    [
+        (pa.decimal128(10, 2), [Decimal("1.50"), Decimal("2.50")], [1.5, 2.5], [Decimal("1.50"), Decimal("2.50")]),
+        (pa.uint64(), [5, 2**64 - 1], [5, 2**64 - 1], [5]),  # whole numbers that fit 64 bits with a sign
+        (pa.uuid(), [uuid.UUID(int=1).bytes] * 2, [str(uuid.UUID(int=1))], [str(uuid.UUID(int=1))]),
+    ],
+    ids=["decimal", "unsigned", "uuid"],
+)
+def test_public_keys_of_every_type_are_shown(unit: str, kind: Any, values: Any, keys: Any, shown: Any) -> None:
+    """They were paid for, and then there was no column for them."""
+    table = pa.table({"id": range(2000), "k": pa.array(values * 1000, kind)})
+    source = table if unit == "id" else table.drop_columns(["id"])
+    curator = opened(source, unit=unit, name="t", columns={"k": {"keys": keys}})
+    answer = curator.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k", epsilon=0.5)
+    assert [key for key, _ in answer.fetchall()] == shown
+    assert curator.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k", epsilon=0.5).fetchall() == answer.fetchall()
 
 
 def test_a_file_that_is_gone_is_noticed_before_anything_is_paid(tmp_path: Path) -> None:

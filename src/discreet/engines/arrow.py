@@ -7,6 +7,8 @@ takes half a second.
 from __future__ import annotations
 
 import datetime as dt
+import uuid
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["array_of", "arrow_column", "exact_integers", "gathered", "taken"]
 
+_WIDE = Context(prec=100)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
@@ -78,7 +81,8 @@ def arrow_column(values: Iterable[Any]) -> pa.Array:
     """An Arrow column of an array or list of one kind of values, None where one is missing.
 
     Truth values, floats, texts, dates and timestamps become what they are; integers int64, or decimal128(38, 0) where
-    one does not fit. A list of nothing but None has Arrow's type null. Other values are refused.
+    one does not fit; decimals decimal128 with the places of the longest, UUIDs texts. A list of nothing but None has
+    Arrow's type null. Other values are refused.
     """
     import pyarrow as pa
 
@@ -95,6 +99,11 @@ def arrow_column(values: Iterable[Any]) -> pa.Array:
     kind: Any = kinds.pop()
     missing = [value is None for value in listed]
     valid = _bitmap(~np.array(missing)) if any(missing) else None
+    if kind is uuid.UUID:
+        return arrow_column([None if value is None else str(value) for value in listed])
+    if kind is Decimal:
+        places = max(max(0, -int(value.as_tuple().exponent)) for value in listed if value is not None)
+        return _packed([0 if value is None else int(value.scaleb(places, _WIDE)) for value in listed], valid, places)
     if kind is str:
         texts = [b"" if value is None else value.encode("utf-8") for value in listed]
         ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
@@ -113,7 +122,7 @@ def arrow_column(values: Iterable[Any]) -> pa.Array:
         return pa.Array.from_buffers(pa.date32(), len(listed), [valid, pa.py_buffer(days)])
     if kind is dt.datetime:
         return _moments(listed, valid)
-    raise InvalidArgument("values", kind.__name__, "a column is made of bool, int, float, str, date or datetime")
+    raise InvalidArgument("values", kind.__name__, "a column is made of truth values, numbers, texts, dates or moments")
 
 
 def gathered(values: Sequence[Any], places: np.ndarray[Any, Any]) -> pa.Array:
@@ -129,7 +138,7 @@ def gathered(values: Sequence[Any], places: np.ndarray[Any, Any]) -> pa.Array:
     missing = np.array([value is None for value in values])
     valid = _bitmap(~missing[places]) if missing.any() else None
     if pa.types.is_large_string(kind):
-        texts = [b"" if value is None else value.encode("utf-8") for value in values]
+        texts = [b"" if value is None else str(value).encode("utf-8") for value in values]
         ends = np.concatenate([[0], np.cumsum(np.array([len(text) for text in texts], dtype=np.int64)[places])])
         joined = b"".join([texts[i] for i in places.tolist()])
         return pa.Array.from_buffers(kind, size, [valid, pa.py_buffer(ends.astype(np.int64)), pa.py_buffer(joined)])
@@ -170,10 +179,16 @@ def _integers(values: list[int], valid: pa.Buffer | None) -> pa.Array:
 
     if all(-(1 << 63) <= value < 1 << 63 for value in values):
         return pa.Array.from_buffers(pa.int64(), len(values), [valid, pa.py_buffer(np.array(values, dtype=np.int64))])
+    return _packed(values, valid, 0)
+
+
+def _packed(values: list[int], valid: pa.Buffer | None, places: int) -> pa.Array:
+    import pyarrow as pa
+
     if not all(abs(value) < 10**38 for value in values):
-        raise InvalidArgument("values", max(values, key=abs), "an integer in a column has at most 38 digits")
+        raise InvalidArgument("values", max(values, key=abs), "a number in a column has at most 38 digits")
     packed = b"".join(value.to_bytes(16, "little", signed=True) for value in values)
-    return pa.Array.from_buffers(pa.decimal128(38, 0), len(values), [valid, pa.py_buffer(packed)])
+    return pa.Array.from_buffers(pa.decimal128(38, places), len(values), [valid, pa.py_buffer(packed)])
 
 
 def _moments(values: list[dt.datetime | None], valid: pa.Buffer | None) -> pa.Array:

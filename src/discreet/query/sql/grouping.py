@@ -330,5 +330,8 @@ class _Outer(Rows):
 def _key_value(value: Value) -> Value:
     """A key in the type that the answer shows: whole numbers fit BIGINT or are NULL, enumerations are texts."""
     if value.type == HUGEINT or value.type.name == "UBIGINT":
-        return replace(value, sql=f"TRY_CAST({value.sql} AS BIGINT)", type=BIGINT, limits=BIGINT.range)
+        low, high = BIGINT.range
+        values = tuple(one for one in value.values or () if one is None or low <= one <= high)
+        sql = f"TRY_CAST({value.sql} AS BIGINT)"
+        return replace(value, sql=sql, type=BIGINT, limits=BIGINT.range, values=values or None)
     return as_text(value) if value.kind == "text" else value
