@@ -136,6 +136,7 @@ def test_fields_hold_the_values_that_were_passed() -> None:
         "of": "",
         "until": "",
         "question": False,
+        "pure": None,
     }
     assert vars(LedgerError("a.db", "is locked", "Wait.")) == {
         "path": "a.db",

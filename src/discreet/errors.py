@@ -190,9 +190,10 @@ class BudgetExceeded(DiscreetError):
         of: str = "",
         until: str = "",
         question: bool = False,
+        pure: float | None = None,
     ) -> None:
         self.requested, self.remaining, self.unit, self.unbounded = requested, remaining, unit, unbounded
-        self.of, self.until, self.question = of, until, question
+        self.of, self.until, self.question, self.pure = of, until, question, pure
         whose = f"the budget of {of}: " if of else ""
         if unbounded:
             name = "pure epsilon" if unit == "epsilon" else unit
@@ -214,9 +215,12 @@ class BudgetExceeded(DiscreetError):
             )
         else:
             wait = f", wait until the period ends at {until}" if until else ""
+            most = f"that costs at most {remaining:.6g}"
+            if pure:  # the limit in the way may be one that few people think in
+                most = f"whose epsilon is at most {_down(pure)} at delta 0"
             super().__init__(
                 f"{whose}this release needs {unit} = {requested:.6g} and only {unit} = {remaining:.6g} is left; "
-                f"nothing was charged. Ask for a release that costs at most {remaining:.6g}{wait}, or stop here."
+                f"nothing was charged. Ask for a release {most}{wait}, or stop here."
             )
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import pickle
+import re
 import threading
 from fractions import Fraction
 
@@ -337,6 +338,22 @@ def test_wrong_shares_are_refused_with_an_example(shares: object, advice: str) -
         Budget(epsilon=1.0, delta=1e-6, shares=shares)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match=r"this one has none: write Budget\(epsilon=1\.0, delta=1e-6, shares="):
         Budget(rho=1.0, shares=shares)  # type: ignore[arg-type]
+
+
+def test_a_refusal_says_what_would_be_admitted_in_the_unit_of_the_budget() -> None:
+    guard = Filter(Budget(epsilon=3.0, delta=1e-6))
+    guard.charge(20 * Cost.gaussian(20.0))
+    with pytest.raises(BudgetExceeded, match="whose epsilon is at most") as refused:
+        guard.charge(Cost.pure(50.0))
+    assert refused.value.pure == guard.remaining > 0
+    said = float(re.findall(r"at most ([\d.]+) at delta 0", str(refused.value))[0])
+    assert 0.99 * guard.remaining <= said <= guard.remaining
+    guard.charge(Cost.pure(said))
+    assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)
+    while guard.remaining > 0:
+        guard.charge(Cost.pure(guard.remaining))
+    with pytest.raises(BudgetExceeded, match="costs at most"):
+        guard.charge(Cost.pure(50.0))
 
 
 def test_a_filter_comes_back_from_its_text() -> None:

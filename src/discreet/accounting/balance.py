@@ -103,7 +103,13 @@ class Balance:
         else:
             requested, remaining, unit = up(amount), floor_decimal(left), limit.quantity.unit
         return BudgetExceeded(
-            requested=requested, remaining=remaining, unit=unit, unbounded=culprit, of=of, until=until
+            requested=requested,
+            remaining=remaining,
+            unit=unit,
+            unbounded=culprit,
+            of=of,
+            until=until,
+            pure=self.remaining if self.alternatives and not broken else None,
         )
 
     def _remaining_epsilon(self) -> float:
