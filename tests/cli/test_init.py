@@ -200,6 +200,7 @@ def test_a_file_is_not_replaced_unless_told(folder: Path) -> None:
         ("init empty.csv", 1, "is empty"),
         ("init empty.duckdb", 1, "there is no table in it"),
         ("init visits.parquet --unit usr_id", 1, "Did you mean 'user_id'?"),
+        ("init visits.parquet --unit spend", 1, "of type DOUBLE, which does not identify anybody"),
         ("init visits.parquet --output policy.txt", 2, "does not end in .toml"),
         ("init visits.parquet --output no/where/p.toml", 1, "No such file or directory"),
     ],
@@ -218,3 +219,13 @@ def test_a_refusal_is_json_for_machines(folder: Path) -> None:
     result = call("init", "nowhere.parquet", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["error"]["kind"] == "SourceError"
+
+
+def test_a_table_that_may_be_public_is_told_about_unique_columns(folder: Path) -> None:
+    csv(folder / "wards.csv", "ward_id,name\n1,ER\n")
+    csv(folder / "visits.csv", "patient_id,ward_id\n1,1\n")
+    text = good("init wards.csv visits.csv --unit patient_id --output -")
+    wards, visits = text[text.index("[tables.wards]") :].split("[tables.visits]")
+    assert "{ unique = true }, to join on it" in wards
+    assert "unique" not in visits
+    assert "# max_rows = 10" in visits

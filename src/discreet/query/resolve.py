@@ -10,7 +10,7 @@ from discreet.engines.frames import files_behind
 from discreet.engines.names import closest, quoted
 from discreet.errors import InvalidArgument, PolicyError, SourceError
 from discreet.query.catalog import Catalog, Column, Table
-from discreet.query.declared import bounds_of, family, keys_of
+from discreet.query.declared import bounds_of, family, identifies, keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from discreet.query.policy import ColumnPolicy, Policy, TablePolicy
 
 __all__ = ["resolve"]
-
-_IDENTITIES = ("integer", "text", "uuid")
-_DECIMAL_IDENTITY = ",0)"
 
 
 def resolve(policy: Policy, engine: Engine) -> Catalog:
@@ -131,7 +128,7 @@ def _check(where: str, table: TablePolicy, *, schema: Mapping[str, tuple[str, st
         advice += "public={name: source} in Python."
         raise PolicyError(f"{where}.unit", f"the table has no column '{table.unit}'", advice)
     unit, kind = schema[table.unit.lower()]
-    if family(kind) not in _IDENTITIES and not (family(kind) == "decimal" and kind.endswith(_DECIMAL_IDENTITY)):
+    if not identifies(kind):
         raise PolicyError(
             f"{where}.unit",
             f"the column '{unit}' is of type {kind}, which does not identify anybody",

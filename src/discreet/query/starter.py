@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from discreet.engines.names import closest
 from discreet.errors import InvalidArgument
-from discreet.query.declared import family
+from discreet.query.declared import family, identifies
 from discreet.query.policy import table_name
 from discreet.query.suggestions import suggestion
 
@@ -128,10 +128,24 @@ def starter(tables: Sequence[Seen], *, unit: str | None = None, name: str | None
     if unit is not None and unit.lower() != "row" and not any(table.has(unit) for table in tables):
         names = list(dict.fromkeys(column for table in tables for column, _ in table.columns))
         raise InvalidArgument("unit", unit, f"no table has this column. {closest(unit, names)}")
+    for table in tables:
+        _check_unit(table, unit)
     title = name or (tables[0].name if len(tables) == 1 else table_name(tables[0].source))
     parts = [_HEAD.format(name=_text(title), ledger=_text(f"{title}.ledger"))]
     parts += [_section(table, unit=unit, folder=folder) for table in tables]
     return "\n".join(parts)
+
+
+def _check_unit(table: Seen, unit: str | None) -> None:
+    """Refuses a column as the unit that identifies nobody by its type: the policy could not be opened."""
+    for column, kind in table.columns:
+        if unit is not None and column.lower() == unit.lower() and kind is not None and not identifies(kind):
+            raise InvalidArgument(
+                "unit",
+                unit,
+                f"it is of type {_short(kind)}, which does not identify anybody. If it has whole numbers, leave "
+                'the unit out here and write it into the file, with type = "BIGINT" for the column',
+            )
 
 
 def _section(table: Seen, *, unit: str | None, folder: Path) -> str:
@@ -152,22 +166,29 @@ def _section(table: Seen, *, unit: str | None, folder: Path) -> str:
         lines.append(
             "# max_groups = 10  # in how many groups of an answer one person counts, unless the question says so"
         )
+        lines.append("# max_rows = 10  # and with how many rows in each")
     lines += ["", f"[tables.{_key(table.name)}.columns]", *_COLUMNS]
     if any(kind is None for _, kind in table.columns):
         lines.append(
             "# A CSV file has no types: declare them, or they are guessed from its first rows at every opening."
         )
     lines.append("# These are ideas from the names of columns: correct them, and remove the # of those that are right.")
-    lines += [_declaration(column, kind, unit=unit, candidates=table.candidates) for column, kind in table.columns]
+    public = unit is None or (unit.lower() != "row" and not table.has(unit))  # it may be
+    lines += [
+        _declaration(column, kind, unit=unit, candidates=table.candidates, public=public)
+        for column, kind in table.columns
+    ]
     return "\n".join(lines) + "\n"
 
 
-def _declaration(column: str, kind: str | None, *, unit: str | None, candidates: Sequence[str]) -> str:
+def _declaration(column: str, kind: str | None, *, unit: str | None, candidates: Sequence[str], public: bool) -> str:
     """What can be declared of a column, as a comment: the owner knows the numbers, and nobody else may say them."""
     if (unit is not None and column.lower() == unit.lower()) or (unit is None and column in candidates):
         fields, remark = ('type = "..."', "BIGINT, VARCHAR or UUID") if kind is None else ("", "")
     else:
         fields, remark = suggestion(column, kind)
+        if public and not candidates and fields == "hidden = true":
+            remark = f"{remark}; if the table is public and has each once: {{ unique = true }}, to join on it"
     said = ": ".join(part for part in ("" if kind is None else _short(kind), remark) if part)
     return f"# {_key(column)} = {{ {fields} }}{f'  # {said}' if said else ''}".replace("{  }", "{}")
 
