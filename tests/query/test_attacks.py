@@ -209,6 +209,10 @@ def test_which_public_rows_a_limit_leaves_depends_on_nothing_else() -> None:
         "SELECT COUNT(*) FROM t WHERE x IN (SELECT {} AS m FROM pub)",
         "SELECT COUNT(*) FROM t WHERE x < (SELECT MAX(m) FROM (SELECT {} AS m FROM pub) AS p)",
         "SELECT COUNT(*) FROM t WHERE x IN (SELECT y FROM pub ORDER BY {} LIMIT 1)",
+        (
+            "SELECT AVG(n) FROM (SELECT id, COUNT(*) AS n FROM t GROUP BY id HAVING COUNT(*) < "
+            "(SELECT MAX(m) FROM (SELECT {} AS m FROM pub) AS p)) AS s"
+        ),
     ],
 )
 def test_public_rows_that_depend_on_their_order_do_not_meet_those_of_people(text: str, value: str) -> None:
@@ -217,6 +221,23 @@ def test_public_rows_that_depend_on_their_order_do_not_meet_those_of_people(text
         planned(curator, text.format(value), 1.0, 0.0)
     planned(curator, text.format("RANK() OVER (ORDER BY z)"), 1.0, 0.0)
     curator.sql(f"SELECT y, {value} FROM pub")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "SELECT id, COUNT(*) AS n FROM t GROUP BY id HAVING COUNT(*) < ({})",
+        "SELECT id, COUNT(*) * ({}) AS n FROM t GROUP BY id",
+        "SELECT id, COUNT(*) AS n FROM t GROUP BY id HAVING COUNT(*) < (SELECT MAX(y) FROM pub WHERE y > ({}))",
+    ],
+)
+def test_an_answer_does_not_stand_among_the_numbers_of_single_people(rows: str) -> None:
+    """The engine has no answers: such a question was paid for, and failed."""
+    curator = people([(1, 1)], pub=pa.table({"y": [1, 2]}))
+    text = f"SELECT AVG(n) FROM ({rows}) AS s"
+    with pytest.raises(QueryRefused, match="an answer of its own"):
+        planned(curator, text.format("SELECT COUNT(*) FROM t"), 1.0, 0.0)
+    measured(curator, text.format("SELECT COUNT(*) FROM pub"), 1.0, 0.0)
 
 
 def test_which_groups_are_sampled_does_not_depend_on_how_groups_are_numbered() -> None:

@@ -318,11 +318,11 @@ class _Outer(Rows):
 
     def __init__(self, grouping: Grouping, names: Names) -> None:
         plan, relation = grouping.plan, grouping.relation
-        level = "unit" if grouping.per_unit else ("public" if relation.level == "public" else "released")
-        above = replace(relation, level=level, fields=())
+        above = replace(relation, level="public" if relation.level == "public" else "released", fields=())
 
         def subquery(node: exp.Expr) -> Value:
-            return plan.inner(node, names, above)
+            # Whether it is about single units is known once the keys are.
+            return plan.inner(node, names, replace(above, level="unit") if grouping.per_unit else above)
 
         super().__init__(plan.source, above, aliases=grouping.aliases, intercept=grouping.of, subquery=subquery)
 
