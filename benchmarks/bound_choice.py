@@ -6,7 +6,8 @@ One number (a count or a sum) is asked of tables of several kinds. Its error is 
 what the bound cuts off. For every bound that may be chosen its probability is computed, not drawn, and the median error
 is that of the mixture. The tuned bound is the one of least median error with Laplace noise and all of epsilon: its
 choice is not paid for. Prints the quotient of the two for each table and epsilon, a geometric mean over draws of the
-table, and how often an interval of 95 % holds; writes benchmarks/results/bound_choice.json. With --groups the people
+table, and how often an interval of 95 % holds: for a first answer, and for those after the third, whose bound is the
+median of what three have told and costs nothing. Writes benchmarks/results/bound_choice.json. With --groups the people
 have one of so many groups each.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +27,8 @@ from scipy.special import logsumexp
 from discreet.query.allocation import Allocation, allocate
 from discreet.query.choices import STEPS, bound_of, preference, units_above
 from discreet.query.laws import LAPLACE, Law, staircase_law
-from discreet.query.losses import heaviness, usual
+from discreet.query.losses import excess, usual
+from discreet.query.remembered import Choice
 from discreet.query.target import Target
 
 if TYPE_CHECKING:
@@ -112,36 +115,61 @@ def tuned(sizes: Sizes, epsilon: float, groups: int) -> float:
     return min(median_error(one, losses[i : i + 1], bounds[i : i + 1] / epsilon, LAPLACE) for i in range(bounds.size))
 
 
-def measured(sizes: Sizes, epsilon: float, groups: int, stream: np.random.Generator) -> tuple[float, float]:
-    """The error as a multiple of the tuned one's, and how often the interval of 95 % holds."""
+def planned(epsilon: float, groups: int, *, known: bool) -> tuple[Allocation, Law]:
+    """The division of epsilon and the law of the noise, before anything is known and after."""
     plan = allocate(
         Target(epsilon=epsilon),
         gaussian=False,
-        choices=1,
+        choices=0 if known else 1,
         keys=False,
         weights=(1.0,),
         groups=groups,
         alone=True,
-        tails=1,
+        tails=0 if known else 1,
     )
-    law = staircase_law(1 / plan.noise[0]) if plan.stairs else LAPLACE
-    weights, losses, scales = chosen(sizes, plan, groups), lost(sizes, BOUNDS) / groups, BOUNDS * plan.noise[0]
-    error = median_error(weights, losses, scales, law) / tuned(sizes, epsilon, groups)
-    # The look at the tail: the number of people with its noise, and the size that a tenth exceeds, good to 2 / epsilon.
-    units = sizes.size + stream.laplace(0, 1 / plan.tail)
+    return plan, staircase_law(1 / plan.noise[0]) if plan.stairs else LAPLACE
+
+
+def median_of_three(weights: Sizes) -> Sizes:
+    """The law of the median of three independent choices."""
+    below = np.minimum(np.cumsum(weights), 1.0)
+    return np.diff(3 * below**2 - 2 * below**3, prepend=0.0)
+
+
+def look(sizes: Sizes, plan: Allocation, stream: np.random.Generator) -> tuple[float, int]:
+    """The number of people with its noise, and the candidate that a tenth exceeds, good to 2 / epsilon."""
     rank = 0.9 + stream.laplace(0, 2 / plan.tail) / sizes.size
     tenth = max(0.5, float(np.quantile(sizes, min(max(rank, 0.0), 1.0))))
-    over = plan.noise[0] * units_above(groups, single=True) + 1 / plan.choice
-    heavy = np.array(
-        [
-            heaviness(bound, tenth=tenth, units=units, above=over, looked=plan.tail, chosen=plan.choice, groups=groups)
-            for bound in BOUNDS
-        ]
-    )
-    allowance = usual(groups, gaussian=False) * heavy
-    reach = law.reach(allowance, 0.95)
-    held = tail(law, losses / scales - reach - allowance) - tail(law, losses / scales + reach)
-    return error, float((weights * held).sum())
+    return sizes.size + stream.laplace(0, 1 / plan.tail), math.ceil(math.log2(tenth) * STEPS)
+
+
+def measured(sizes: Sizes, epsilon: float, groups: int, stream: np.random.Generator) -> list[float]:
+    """Of the first answer and of later ones: the error as a multiple of the tuned one's, how often 95 % hold."""
+    bought, _ = planned(epsilon, groups, known=False)
+    losses, best = lost(sizes, BOUNDS) / groups, tuned(sizes, epsilon, groups)
+    choice = chosen(sizes, bought, groups)
+    found = []
+    for known, weights in ((False, choice), (True, median_of_three(choice))):
+        plan, law = planned(epsilon, groups, known=known)
+        scales = BOUNDS * plan.noise[0]
+        looks = [look(sizes, bought, stream) for _ in range(3 if known else 1)]
+        told = Choice(
+            0,
+            bought.choice,
+            bought.noise[0],
+            bought.noise[0] * units_above(groups, single=True),
+            units=float(np.median([units for units, _ in looks])),
+            size=int(np.median([size for _, size in looks])),
+            looked=bought.tail,
+        )
+        more = np.array(
+            [excess(replace(told, number=number), plan.noise[0], groups=groups) for number in range(BOUNDS.size)]
+        )
+        allowance = usual(groups, gaussian=False) * more
+        reach = law.reach(allowance, 0.95)
+        held = tail(law, losses / scales - reach - allowance) - tail(law, losses / scales + reach)
+        found += [median_error(weights, losses, scales, law) / best, float((weights * held).sum())]
+    return found
 
 
 def main() -> None:
@@ -161,16 +189,16 @@ def main() -> None:
             found = np.array([row[0] for row in duckdb.execute(sql).fetchall()])
             kinds[name] = lambda found=found: found  # type: ignore[misc]
     results: dict[str, dict[str, list[float]]] = {}
-    print(f"{'':34}" + "".join(f"  epsilon {epsilon:<4} holds" for epsilon in EPSILONS))
+    print(f"{'':34}" + "".join(f"  epsilon {epsilon:<4} holds later holds " for epsilon in EPSILONS))
     for name, draw in kinds.items():
         results[name] = {}
         line = f"{name:34}"
         for epsilon in EPSILONS:
             found = [measured(draw(), epsilon, arguments.groups, stream) for _ in range(arguments.draws)]
-            error = math.exp(float(np.mean([math.log(one) for one, _ in found])))
-            held = float(np.mean([one for _, one in found]))
-            results[name][str(epsilon)] = [error, held]
-            line += f"{error:14.2f}{100 * held:5.0f} %"
+            each = np.array(found)
+            errors, held = np.exp(np.log(each[:, ::2]).mean(axis=0)), each[:, 1::2].mean(axis=0)
+            results[name][str(epsilon)] = [errors[0], held[0], errors[1], held[1]]
+            line += "".join(f"{error:7.2f}{100 * part:5.1f} %" for error, part in zip(errors, held, strict=True)) + "  "
         print(line, flush=True)
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps({"draws": arguments.draws, "groups": arguments.groups, "found": results}) + "\n")

@@ -379,6 +379,40 @@ def test_the_newest_answer_is_given_and_empty_answers_are_answers(ledger: Ledger
     assert ledger.answer("visits", "f1") == b""
 
 
+def test_what_answers_have_told_is_found_by_name_the_newest_first(ledger: Ledger) -> None:
+    ledger.establish("sales", Budget(epsilon=1.0))
+    for analyst, dataset, value in (
+        ("ada", "visits", 1),
+        ("ada", "visits", 2),
+        ("bob", "visits", 3),
+        ("ada", "sales", 4),
+    ):
+        entry = ledger.reserve(dataset, Cost.pure(0.1), analyst=analyst)
+        ledger.complete(entry, b"41", told={'rows "ö"': [value], "rows": [value, {"epsilon": 0.5}]})
+    ledger.fail(ledger.reserve("visits", Cost.pure(0.1), analyst="ada"), "told nothing")
+    ledger.complete(ledger.reserve("visits", Cost.pure(0.1), analyst="ada"))
+    other = reopened(ledger)
+    assert other.told("visits", ['rows "ö"', "row"], analyst="ada") == {'rows "ö"': [2, 1], "row": []}
+    assert other.told("visits", ["rows"], analyst="ada") == {"rows": [2, {"epsilon": 0.5}, 1, {"epsilon": 0.5}]}
+    assert other.told("visits", ['rows "ö"'], analyst="bob") == {'rows "ö"': [3]}
+    assert other.told("visits", ["rows"]) == {"rows": []}
+    assert other.told("sales", ['rows "ö"'], analyst="ada") == {'rows "ö"': [4]}
+    other.verify()
+
+
+@pytest.mark.parametrize("told", [{"x": 1}, {"x": [math.nan]}, {"x": [object()]}, {"": [1]}, [1], {1: [1]}])
+def test_what_cannot_be_stored_is_not_told(ledger: Ledger, told: object) -> None:
+    entry = ledger.reserve("visits", Cost.pure(0.1))
+    with pytest.raises(InvalidArgument, match="told"):
+        ledger.complete(entry, told=told)  # type: ignore[arg-type]
+    ledger.complete(entry)  # it is open still
+
+
+def test_nothing_is_told_about_a_data_set_without_a_budget(ledger: Ledger) -> None:
+    with pytest.raises(InvalidArgument, match="dataset"):
+        ledger.told("vists", ["rows"])
+
+
 def test_answers_of_others_are_shared_only_if_asked_for_and_not_under_a_limit(ledger: Ledger) -> None:
     ledger.complete(ledger.reserve("visits", Cost.pure(0.1), analyst="ada", fingerprint="f1"), b"1")
     assert ledger.answer("visits", "f1", analyst="bob") is None

@@ -44,7 +44,7 @@ def written_to(path: Path, key: Path | None = None) -> Head:
         ledger.limit("visits", Budget(epsilon=1.5, delta=1e-7), group="team")
         for index, analyst in enumerate(["ada", "bob", "eve"]):
             entry = ledger.reserve("visits", Cost.pure(0.1 + index / 100), analyst=analyst, what="q", fingerprint="f")
-            ledger.complete(entry, f"answer {index}".encode())
+            ledger.complete(entry, f"answer {index}".encode(), told={f"bound {index}": [index, {"epsilon": 0.5}]})
         ledger.fail(ledger.reserve("sales", Cost.gaussian(20.0), analyst="bob", what="w"), "out of memory")
         ledger.dismiss("team", ["bob"])
         ledger.amend("visits", Budget(epsilon=3.0, delta=1e-6), reason="agreed")
@@ -143,6 +143,24 @@ def edited(value: Any, how: int) -> Any:
     text = value.decode() if isinstance(value, bytes) else str(value)
     position = how % (len(text) + 1)
     return text[:position] + chr(48 + how % 75) + text[position + 1 :]
+
+
+def test_what_an_answer_has_told_is_under_its_hash(intact: Intact, place: Path) -> None:
+    path = copied(place, intact.content)
+    assert Ledger.open(path).told("visits", ["bound 1"], analyst="bob") == {"bound 1": [1, {"epsilon": 0.5}]}
+    replacing = "UPDATE entries SET details = replace(details, '\"bound 1\":[1', '\"bound 1\":[2')"
+    tampered(path, lambda database: database.execute(replacing))
+    assert Ledger.open(path).told("visits", ["bound 1"], analyst="bob") == {"bound 1": [2, {"epsilon": 0.5}]}
+    assert is_found(path)
+
+
+@pytest.mark.parametrize("details", ['{"told": {"bound 1"', '["bound 1"]', '{"told": {"bound 1": 3}}', '"bound 1"'])
+def test_what_cannot_be_read_as_told_is_said_to_be_corrupt(intact: Intact, place: Path, details: str) -> None:
+    path = copied(place, intact.content)
+    replacing = "UPDATE entries SET details = ? WHERE details LIKE '%bound 1%'"
+    tampered(path, lambda database: database.execute(replacing, (details,)))
+    with Ledger.open(path) as ledger, pytest.raises(LedgerCorrupt, match="has told cannot be read"):
+        ledger.told("visits", ["bound 1"], analyst="bob")
 
 
 @settings(max_examples=TWICE)

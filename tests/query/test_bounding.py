@@ -141,7 +141,7 @@ def test_the_bound_on_a_sum_is_no_larger_than_the_rows_that_are_left_can_add(mon
     assert (found[free], found[squares]) == (3 * 2.0**47, 3 * 2.0**78)
     assert plan.no_larger(dict.fromkeys(range(5), 1.0)) == dict.fromkeys(range(5), 1.0)
     without_noise(monkeypatch)
-    small = lambda buckets, *_, **__: 9 if max(buckets) < 28 else max(buckets) + 16  # rows are cut, sums are not
+    small = lambda buckets, *_, **__: 9 if max(buckets) < 28 else int(max(buckets)) + 16  # rows are cut, sums are not
     monkeypatch.setattr("discreet.query.run.choose_bound", small)
     everything = lambda numbers, *_, **__: (np.ones(numbers.size, dtype=bool), np.ones(1))
     monkeypatch.setattr("discreet.query.keys.kept_by_weight", everything)

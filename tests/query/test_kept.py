@@ -105,7 +105,7 @@ def test_an_answer_of_another_format_counts_as_absent_and_is_asked_and_paid_anew
 
 def test_the_format_before_is_still_read(monkeypatch: pytest.MonkeyPatch) -> None:
     def before(facts: dict[str, object]) -> None:
-        del facts["plan"]
+        del facts["plan"], facts["paid"]
         facts["version"] = 2
 
     with opened() as curator:
@@ -114,6 +114,7 @@ def test_the_format_before_is_still_read(monkeypatch: pytest.MonkeyPatch) -> Non
             first = curator.sql(QUESTIONS[0], epsilon=1.0)
         again = curator.sql(QUESTIONS[0], epsilon=1.0)
         assert again.repeated
+        assert again.cost == first.cost
         assert again.to_arrow().equals(first.to_arrow())
 
 

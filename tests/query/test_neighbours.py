@@ -7,7 +7,7 @@ wrong are tried with everything that is released about them, on tables and on th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,10 @@ from discreet.errors import InvalidArgument
 from discreet.query import Policy, measuring, quantiles
 from discreet.query import keys as key_selection
 from discreet.query import run as running
+from discreet.query.asked import Asked
 from discreet.query.policy import ColumnPolicy, TablePolicy
 from discreet.query.private import Private
+from discreet.query.remembered import Choice
 from query.tables import without_noise
 
 UNITS = 5
@@ -128,8 +130,31 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Seen]]:
     return found
 
 
-def run(curator: Curator, text: str, found: list[Seen], *, epsilon: float, delta: float, **call: Any) -> list[Seen]:
+def told(asked: Asked, digest: str) -> list[dict[str, Any]]:
+    """What earlier answers at the same price have told about a choice: three of them, or fewer."""
+    for plan in asked.plans:
+        for known in plan.known:
+            if known.digest == digest:
+                look = {"units": 5.0, "size": 3, "looked": 0.1} if plan.looks_at(known.place) else {}
+                choice = Choice(9, plan.epsilon_of_choice, plan.noise_for(known.place), 1.0, **look)
+                return [asdict(choice)] * (int(digest, 16) % 4)
+    return []
+
+
+def run(
+    curator: Curator,
+    text: str,
+    found: list[Seen],
+    *,
+    epsilon: float,
+    delta: float,
+    remembered: bool = False,
+    **call: Any,
+) -> list[Seen]:
     asked = curator._desk.take(text, epsilon=epsilon, delta=delta, cost=None, call=call)
+    if remembered:
+        named = asked.knowing(curator._files, lambda names: {})  # the price as if nothing were known, and digests
+        asked = asked.knowing(curator._files, lambda names: {name: told(named, name) for name in names})
     first = len(found)
     with curator._engine.session() as session:
         for plan in asked.plans:
@@ -262,6 +287,22 @@ def test_a_unit_changes_nothing_in_a_question_by_more_than_is_paid_for(seen: lis
             used += [check(one, other) for one, other in zip(whole, fewer, strict=True)]
     assert len(used) > 3 * number
     assert np.mean(np.array(used) > 0.99) > 0.3  # many change all that they may: the claim is not empty
+
+
+def test_with_equal_memory_a_unit_changes_nothing_by_more_than_is_paid_for(seen: list[Seen]) -> None:
+    curators = [opened(unit) for unit in (None, 0, 3)]
+    settled, used = 0, []
+    for text, epsilon, delta, call in cases(40):
+        if delta == 0:
+            continue
+        sides = [run(c, text, seen, epsilon=epsilon, delta=delta, remembered=True, **call) for c in curators]
+        for one, *others in zip(*sides, strict=True):
+            for other in others:
+                assert (one.plan.allocation, one.plan.known) == (other.plan.allocation, other.plan.known)
+                used.append(check(one, other))
+            settled += sum(known.settled for known in one.plan.known)
+    assert settled > 10
+    assert np.mean(np.array(used) > 0.99) > 0.2
 
 
 TWICE = "(SELECT c, x, n, k FROM events UNION ALL SELECT c, x, n, k FROM events) AS t"

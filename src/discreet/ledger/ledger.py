@@ -22,13 +22,13 @@ from discreet.ledger.listing import entries_of, entry_from, lines_of, spent
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.names import names as checked_names
 from discreet.ledger.names import text as checked_text
-from discreet.ledger.releases import close, stored_answer
+from discreet.ledger.releases import checked_told, close, stored_answer, told_before
 from discreet.ledger.settings import Wish, change_membership, is_granted, set_budget
 from discreet.ledger.standing import Standing, least_remaining, standing
 from discreet.ledger.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import timedelta
 
     from sqlalchemy.engine import Connection
@@ -272,10 +272,13 @@ class Ledger:
         charge = Charge(dataset, cost, analyst=analyst, what=what, fingerprint=fingerprint, protects=about)
         return charge.made(self._store, self._books, now)
 
-    def complete(self, entry: Entry, answer: bytes | None = None) -> None:
+    def complete(
+        self, entry: Entry, answer: bytes | None = None, *, told: Mapping[str, Sequence[Any]] | None = None
+    ) -> None:
         """States, durably, that the release was made, and keeps its answer for when the question is asked again.
 
-        Show the answer after this returns, and not at all if it raises.
+        `told` is what the release has told besides: lists of JSON values by name, for `told` to find. All of it has to
+        be paid for by the cost of the entry. Show the answer after this returns, and not at all if it raises.
         """
         if answer is not None:
             if not isinstance(answer, bytes | bytearray | memoryview):
@@ -283,7 +286,9 @@ class Ledger:
             answer = bytes(answer)
             if len(answer) > _LARGEST_ANSWER:
                 raise InvalidArgument("answer", len(answer), f"pass at most {_LARGEST_ANSWER} bytes, or None")
-        details = {"answer": None if answer is None else digest(answer)}
+        details: dict[str, Any] = {"answer": None if answer is None else digest(answer)}
+        if told:
+            details["told"] = checked_told(told)
         self._close_reservation(entry, "complete", details, answer)
 
     def fail(self, entry: Entry, note: str) -> None:
@@ -309,6 +314,17 @@ class Ledger:
                 fingerprint=fingerprint,
                 analyst=analyst if own_only else None,
             )
+
+    def told(self, dataset: str, names: Iterable[str], *, analyst: str = "local") -> dict[str, list[Any]]:
+        """What answers that this analyst has paid for have told under each of these names, the newest first.
+
+        Using it again is post-processing and costs nothing. What others have paid for is not among it, as for `answer`.
+        """
+        dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
+        wanted = tuple(checked_name("names", name) for name in names)
+        with self._store.reading() as connection:
+            self._books.known_accounts(connection, dataset, analyst, at=now())
+            return told_before(self._books, connection, wanted, dataset=dataset, analyst=analyst)
 
     # ---------------------------------------------------------------- reading
 

@@ -1,20 +1,30 @@
-"""What became of a reservation: completed with an answer, failed, or still open."""
+"""What became of a reservation: completed with an answer, failed, or still open.
+
+The entry that completes one also holds what its answer has told for later questions to know (`told`): private numbers
+that were paid for, by name. They are part of the entry, so they are durable with the answer or not at all, and under
+the hash of the chain.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InvalidArgument
-from discreet.ledger.chain import digest
-from discreet.ledger.statements import first, run
+from discreet.ledger.chain import canonical, digest
+from discreet.ledger.names import name as checked_name
+from discreet.ledger.statements import first, found, run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from sqlalchemy.engine import Connection
 
     from discreet.ledger.books import Books, Tip
     from discreet.ledger.entry import Entry
 
-__all__ = ["STATES", "close", "stored_answer"]
+__all__ = ["STATES", "checked_told", "close", "stored_answer", "told_before"]
 
 STATES = {None: "reserved", "complete": "released", "fail": "failed"}
 """The state of a reservation, by the kind of the entry that closes it."""
@@ -34,6 +44,15 @@ _ANSWER = """
       AND (:analyst IS NULL OR reserved.analyst = :analyst)
     ORDER BY reserved.number DESC LIMIT 1
 """
+# entries that complete have no fingerprint: saying so lets the index give them in order
+_TOLD = """
+    SELECT number, details FROM entries
+    WHERE dataset = :dataset AND kind = 'complete' AND fingerprint IS NULL AND analyst = :analyst
+      AND instr(details, :name) > 0
+    ORDER BY number DESC LIMIT :most
+"""
+_MOST_TOLD = 32
+"""So many entries are looked at for each name, the newest."""
 
 
 def close(
@@ -77,3 +96,33 @@ def stored_answer(
     if f'"answer":"{digest(found)}"' not in (row["details"] or ""):
         raise books.corrupt(f"the answer of entry {row['number']} is not the one that was stored")
     return found
+
+
+def checked_told(told: object) -> dict[str, list[Any]]:
+    """Lists of JSON values by name, as they can be stored."""
+    advice = "pass lists of JSON values by name, such as {'bound of rows': [12]}"
+    if not isinstance(told, Mapping) or not all(isinstance(values, list | tuple) for values in told.values()):
+        raise InvalidArgument("told", told, advice)
+    checked = {checked_name("told", name): list(values) for name, values in told.items()}
+    try:
+        canonical(checked)
+    except (ValueError, TypeError):
+        raise InvalidArgument("told", told, advice) from None
+    return checked
+
+
+def told_before(
+    books: Books, connection: Connection, names: Iterable[str], *, dataset: str, analyst: str
+) -> dict[str, list[Any]]:
+    """What this analyst's answers have told under these names, the newest first."""
+    known: dict[str, list[Any]] = {}
+    for name in names:
+        wanted = {"dataset": dataset, "analyst": analyst, "name": canonical(name), "most": _MOST_TOLD}
+        known[name] = []
+        for row in found(connection, _TOLD, wanted):
+            try:
+                told: Mapping[str, Sequence[Any]] = json.loads(row["details"]).get("told", {})
+                known[name] += told.get(name, [])
+            except (ValueError, TypeError, AttributeError) as error:
+                raise books.corrupt(f"what entry {row['number']} has told cannot be read") from error
+    return known

@@ -10,6 +10,8 @@ Where an interval has to know how much a chosen bound may cut off, a small part 
 units' sizes (see `losses`): a choice of the size that nine in ten do not exceed, and the number of units. Where a unit
 may be in many public groups, another choice like that one finds in how many it is (see `choices`).
 
+Choices, with their looks, are bought as long as earlier answers have not told enough (see `remembered`).
+
 The division is fixed before anything is run, so the steps are composed by the certified accountants as a fixed
 sequence. There are two paths. On the Laplace path every unit touches few numbers and epsilon is divided; on the
 Gaussian path a unit touches many numbers with bounded l2 norm, and the squares of mu are divided.

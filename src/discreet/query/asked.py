@@ -13,6 +13,7 @@ from discreet.errors import BudgetExceeded, InvalidArgument
 from discreet.query.options import Options
 from discreet.query.parse import parse
 from discreet.query.private import Private, plans_of, total_cost
+from discreet.query.remembered import Memory
 from discreet.query.target import Target, target_of
 
 if TYPE_CHECKING:
@@ -36,13 +37,15 @@ _REFINED = 10
 class Asked:
     """A question, its price, how contributions are bounded, and the private plan of each of its blocks.
 
-    Without a price (`target` None) it is about public tables alone, and has no plans.
+    Without a price (`target` None) it is about public tables alone, and has no plans. `memory` is what the plans know
+    of earlier answers.
     """
 
     question: Question
     target: Target | None
     options: Options
     plans: tuple[Private, ...]
+    memory: Memory | None = None
 
     @property
     def price(self) -> Target | None:
@@ -60,6 +63,14 @@ class Asked:
         facts = [self.question.canonical, price, repr(self.options), files]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
+    def knowing(self, files: list[list[Any]], told: Callable[[list[str]], Any]) -> Asked:
+        """The same question, planned with what the ledger was told: from here on it is asked with that and no more."""
+        if self.target is None or not self.plans:
+            return self
+        memory = Memory.of(self.plans, files, told)
+        plans = plans_of(self.question, self.target, self.options, memory)
+        return Asked(self.question, self.target, self.options, plans, memory)
+
     def refusal(self, error: BudgetExceeded, denied: Callable[[Cost], object]) -> BudgetExceeded:
         """The ledger's refusal, in the words of the question: the most for which it would not be denied."""
         if error.unbounded or self.target is None:
@@ -68,7 +79,7 @@ class Asked:
         for _ in range(_REFINED):
             middle = (low + high) / 2
             try:
-                plans = plans_of(self.question, self.target.resized(middle), self.options)
+                plans = plans_of(self.question, self.target.resized(middle), self.options, self.memory)
             except InvalidArgument:  # too little to be answered at all
                 break
             low, high = (middle, high) if denied(total_cost(plans)) is None else (low, middle)

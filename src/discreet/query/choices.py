@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from discreet.noise import Generator
 
 __all__ = [
+    "CANDIDATES",
     "STEPS",
     "bound_of",
     "bucket",
@@ -78,6 +79,8 @@ _OCTAVES = 8
 """What a tenth of the units exceeds is looked for in so many octaves below what few exceed."""
 
 _FEWEST, _MOST = -1, 112  # exponents of the candidates, in octaves
+CANDIDATES = range(_FEWEST * STEPS, _MOST * STEPS + 1)
+"""The numbers of the candidates."""
 
 
 def units_above(groups: float, *, single: bool, looked: float | None = None) -> float:

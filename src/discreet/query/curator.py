@@ -24,7 +24,7 @@ from discreet.query.answer import Answer
 from discreet.query.asked import Asked, Desk
 from discreet.query.builder import Selection, rows_of
 from discreet.query.explanation import Explanation
-from discreet.query.kept import from_bytes, to_bytes
+from discreet.query.kept import from_bytes, to_bytes, told_by
 from discreet.query.limits import refusal_of, set_limit
 from discreet.query.measuring import Measured, measure
 from discreet.query.opening import budget_of, establish, ledger_of, policy_of, versions_of
@@ -165,7 +165,8 @@ class Curator:
         arguments override what the policy and the defaults say about contributions; see "How contribution bounding
         works". A question that measures what an earlier one has measured at the same price (in other words, another
         order, a ratio of the same numbers) is made of what the ledger keeps of that one, at no cost, unless `reuse` is
-        False. A question that reads public tables alone is free and needs no price.
+        False. Bounds that three earlier answers have told are used again and not paid for, in either case. A question
+        that reads public tables alone is free and needs no price.
         """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
         self._check_open()
@@ -178,6 +179,7 @@ class Curator:
         if measured is not None:
             return self._answer(asked, measured, repeated=True)
         self._check_files()
+        asked = asked.knowing(self._files, self._told)
         public = self._public_tables(asked.question)
         try:
             entry = self._reserve(asked.cost, text, fingerprint)
@@ -187,13 +189,13 @@ class Curator:
             with self._engine.session() as session:
                 measured = tuple(measure(session, plan) for plan in asked.plans)
             answer = self._answer(asked, measured, entry=entry.id, public=public)
-            kept = to_bytes(measured)
+            kept, told = to_bytes(measured), told_by(measured)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
             stopped = isinstance(error, EngineError) and error.kind == "interrupt"  # the engine catches Ctrl-C itself
             problem = type(error).__name__
         else:
             with _staying_paid(entry):
-                self.ledger.complete(entry, kept)
+                self.ledger.complete(entry, kept, told=told)
             return answer
         with _staying_paid(entry):
             self.ledger.fail(entry, "KeyboardInterrupt" if stopped else problem)
@@ -226,6 +228,7 @@ class Curator:
         answered, refusal = False, None
         if asked.price is not None:
             answered = reuse and self._measured_before(asked.fingerprint(self._files), asked) is not None
+            asked = asked.knowing(self._files, self._told)
             denied = None if answered else self._denied(asked.cost)
             refusal = None if denied is None else asked.refusal(denied, self._denied)
         return Explanation(
@@ -352,6 +355,10 @@ class Curator:
         kept = self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst)
         return None if kept is None else from_bytes(kept, asked.plans)
 
+    def _told(self, names: list[str]) -> dict[str, list[Any]]:
+        """What answers of this analyst have told under these names."""
+        return self.ledger.told(self.policy.name, names, analyst=self.analyst)
+
     def _denied(self, cost: Cost) -> BudgetExceeded | None:
         """The error that this cost would meet now, or None."""
         return refusal_of(self.ledger, self.policy, cost, analyst=self.analyst)
@@ -409,7 +416,7 @@ class Curator:
             asked.question,
             measured,
             tables,
-            cost=asked.cost,
+            cost=sum((block.cost for block in measured), Cost.zero()),
             report=report_of(asked.plans),
             repeated=repeated,
             entry=entry,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 from discreet.query.bounding import Grid
@@ -27,17 +28,16 @@ _MOST_KEPT = 1 << 31
 def measure_distinct(run: Run, i: int) -> NoisySum:
     """COUNT(DISTINCT x): every unit keeps at most m of its (group, value) pairs, chosen at random."""
     plan, session = run.plan, run.session
-    noise = plan.noise_of_distinct(i)
     if plan.block.row_level:
         bound = float(plan.block.rows_per_unit or 1)
         found = session.numbers(_distinct_of_rows(run, f"r.{plan.distincts[i].argument}"))
     else:
-        bound, kept = _kept_pairs(run, i, noise)
+        bound, kept = _kept_pairs(run, i)
         found = session.numbers(f"SELECT g, count(DISTINCT x) AS n FROM ({kept}) GROUP BY g")
     full = run.placed(found["g"], found["n"])
     measure = len(plan.moments) + len(plan.ranks) + i
     noisy = run.with_noise(full, Grid(bound, 0), measure, quantum=1.0)  # a count is never in coarser steps
-    return noisy if plan.block.row_level else run.cut(noisy, sign=1)
+    return noisy if plan.block.row_level else run.cut(noisy, f"distinct {i}", sign=1)
 
 
 def most_pairs(plan: Private, distinct: Aggregate) -> float:
@@ -58,7 +58,7 @@ def _distinct_of_rows(run: Run, argument: str) -> str:
     return f"SELECT {place} AS g, count(DISTINCT {argument}) AS n FROM {source} GROUP BY {place}"
 
 
-def _kept_pairs(run: Run, i: int, noise: float) -> tuple[float, str]:
+def _kept_pairs(run: Run, i: int) -> tuple[float, str]:
     """How many pairs of a group and a value a unit keeps, chosen privately, and SQL of those that are kept.
 
     No more than there can be: one for each row, every possible value in each of the groups in which a unit counts.
@@ -71,11 +71,13 @@ def _kept_pairs(run: Run, i: int, noise: float) -> tuple[float, str]:
         f"hash({argument}, {run.rows.lot}, {run.secret}::HUGEINT) AS lot FROM {source} "
         f"WHERE {argument} IS NOT NULL"
     )
-    found = session.numbers(
-        f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM q__pairs GROUP BY u) GROUP BY b"
+    sizes = partial(
+        session.numbers,
+        f"SELECT {bucket('n')} AS b, count(*) AS n FROM (SELECT count(*) AS n FROM q__pairs GROUP BY u) GROUP BY b",
     )
-    chosen = math.ceil(bound_of(run.choose(found["b"], found["n"], noise, 1.0)))
-    bound = float(max(1, min(chosen, _MOST_KEPT, int(_WIDEST / noise), most_pairs(run.plan, distinct))))
+    chosen = math.ceil(bound_of(run.choose(f"distinct {i}", sizes, smallest=1.0)))
+    widest = int(_WIDEST / run.plan.noise_of_distinct(i))
+    bound = float(max(1, min(chosen, _MOST_KEPT, widest, most_pairs(run.plan, distinct))))
     run.bounds[run.plan.bound_of_distinct(i)] = bound
     return (
         bound,

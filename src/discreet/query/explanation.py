@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.arguments import unit_fraction
-from discreet.query.losses import usual
+from discreet.query.choices import bound_of
+from discreet.query.losses import excess, usual
 from discreet.query.report import in_words, report_of
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ class Explanation:
     def errors(self, confidence: float = 0.95) -> dict[str, float | None]:
         """The half-width of each aggregate's interval at this confidence, where it is known in advance, by column.
 
-        None where it depends on a bound that will be chosen privately, or on the other numbers of the answer. An
-        aggregate that is no column as it is, but a part of one, goes by what it is, as in "count(*)".
+        None where it depends on a bound that will be chosen privately, or on the other numbers of the answer. Where a
+        bound is known from earlier answers, the interval is wider on one side, and this is the wider one. An aggregate
+        that is no column as it is, but a part of one, goes by what it is, as in "count(*)".
         """
         level = unit_fraction("confidence", confidence)
         errors: dict[str, float | None] = {}
@@ -104,26 +106,53 @@ class Explanation:
         for i, moment in enumerate(plan.moments):
             lines.append(f"  {in_words(plan, moment)}: {_noise(plan, moment, plan.noise_of_moment(i))}")
         for i, rank in enumerate(plan.ranks):
-            lines.append(f"  {rank.label}: noise multiplier {plan.noise_of_rank(i):.4g} in the number of rows")
+            noise = f"noise multiplier {plan.noise_of_rank(i):.4g} in the number of rows"
+            lines.append(f"  {rank.label}: {noise}{_source(plan, 'rows')}")
         for i, distinct in enumerate(plan.distincts):
-            lines.append(
-                f"  {distinct.label}: noise of {plan.noise_of_distinct(i):.4g} times the values kept of a unit"
-            )
+            noise = f"noise of {plan.noise_of_distinct(i):.4g} times the values kept of a unit"
+            lines.append(f"  {distinct.label}: {noise}{_source(plan, f'distinct {i}')}")
         lines += ["expected error (95 %)"]
         for aggregate in plan.block.aggregates:
-            half = _half_width(plan, aggregate.function, aggregate.argument, 0.95)
-            known = _in_bounds(plan, aggregate.function, aggregate.argument) if half is None else f"± {half:.4g}"
+            shown = _measure(plan, aggregate.function, aggregate.argument)
+            if shown is not None and plan.known_bound(plan.moments[shown]) is None:
+                known = _in_bounds(plan, shown)
+            else:
+                half = _half_width(plan, aggregate.function, aggregate.argument, 0.95)
+                known = "known with the answer" if half is None else f"± {half:.4g}"
             columns = [name for name in self._columns(number, aggregate) if name != aggregate.label]
             lines.append(f"  {' = '.join([*columns, aggregate.label])}: {known}")
         return [*lines, ""]
 
 
 def _noise(plan: Private, moment: Moment, multiplier: float) -> str:
-    bound = plan.known_bound(moment)
+    bound, told = plan.known_bound(moment), _told(plan, plan.moments.index(moment))
     kind = "standard deviation" if plan.gaussian else "scale"
-    if bound is None:
+    used = told if bound is None else bound
+    if used is None:
         return f"{kind} {multiplier:.4g} times a bound on one unit that is chosen privately"
-    return f"{kind} {multiplier * bound * moment.quantum:.4g}, from a bound of {bound * moment.quantum:.4g} on one unit"
+    size, source = used * moment.quantum, _source(plan, f"moment {plan.moments.index(moment)}")
+    return f"{kind} {multiplier * size:.4g}, from a bound of {size:.4g} on one unit{source}"
+
+
+def _source(plan: Private, place: str) -> str:
+    """Where the bound is from, if earlier answers have told it."""
+    settled = any(known.place == place and known.settled for known in plan.known)
+    return "; the bound is known from earlier answers, at no cost" if settled else ""
+
+
+def _told(plan: Private, i: int) -> float | None:
+    """The bound of a moment that earlier answers have told, in quanta, if nothing is bought for it."""
+    told = {known.place: bound_of(known.with_new().number) for known in plan.known if known.settled}
+    if f"moment {i}" not in told:
+        return None
+    if plan.block.row_level:
+        return (plan.block.rows_per_unit or 1) * told[f"moment {i}"]
+    bounds = {}
+    for j, moment in enumerate(plan.moments):
+        declared = plan.known_bound(moment)
+        chosen = min(told.get(f"moment {j}", math.inf), plan.most(moment))
+        bounds[j] = chosen if declared is None else declared
+    return plan.no_larger(bounds)[i]
 
 
 def _measure(plan: Private, function: str, argument: str | None) -> int | None:
@@ -139,21 +168,36 @@ def _measure(plan: Private, function: str, argument: str | None) -> int | None:
 
 def _half_width(plan: Private, function: str, argument: str | None, confidence: float) -> float | None:
     i = _measure(plan, function, argument)
-    bound = None if i is None else plan.known_bound(plan.moments[i])
-    if i is None or bound is None:
+    if i is None:
         return None
-    half = plan.noise_of_moment(i) * bound * plan.moments[i].quantum * plan.law(i).two_sided(confidence)
+    bound, reach = plan.known_bound(plan.moments[i]), plan.law(i).two_sided(confidence)
+    if bound is None and not plan.block.keys:
+        bound, reach = _told(plan, i), sum(_reach(plan, i, confidence))
+    if bound is None:
+        return None
+    half = plan.noise_of_moment(i) * bound * plan.moments[i].quantum * reach
     return half if math.isfinite(half) else None
 
 
-def _in_bounds(plan: Private, function: str, argument: str | None) -> str:
-    """The interval in terms of a bound that will be chosen, for a group of average size."""
-    i = _measure(plan, function, argument)
-    if i is None:
-        return "known with the answer"
-    law, noise = plan.law(i), plan.noise_of_moment(i)
-    lost = usual(plan.cells if plan.public else 2, gaussian=plan.gaussian)
-    reach = float(law.reach(np.array([lost]), 0.95)[0])
+def _reach(plan: Private, i: int, confidence: float) -> tuple[float, float]:
+    """The interval on the side of the noise alone, and how much further it goes on the other, in units of the noise.
+
+    For a group of average size, and a bound that is chosen.
+    """
+    lost, place = usual(plan.cells if plan.public else 2, gaussian=plan.gaussian), f"moment {i}"
+    known = plan.known_at(place)
+    if known.settled:
+        lost *= excess(known.with_new(), plan.noise_for(place), groups=max(1, plan.cells) if plan.public else 2)
+    return float(plan.law(i).reach(np.array([lost]), confidence)[0]), lost
+
+
+def _in_bounds(plan: Private, i: int) -> str:
+    """The interval for a group of average size; in terms of the bound, if that will be chosen."""
+    reach, lost = _reach(plan, i, 0.95)
+    noise, told = plan.noise_of_moment(i), _told(plan, i)
+    unit = " times the bound on one unit that is chosen"
+    if told is not None:
+        noise, unit = noise * told * plan.moments[i].quantum, ""
     if plan.moments[i].sign == 1:
-        return f"-{noise * reach:.3g} to +{noise * (reach + lost):.3g} times the bound on one unit that is chosen"
-    return f"± {noise * (reach + lost):.3g} times the bound on one unit that is chosen"
+        return f"-{noise * reach:.3g} to +{noise * (reach + lost):.3g}{unit}"
+    return f"± {noise * (reach + lost):.3g}{unit}"

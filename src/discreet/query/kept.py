@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.accounting import Cost
 from discreet.engines import arrow_column
 from discreet.query.laws import Law, NoisySum
 from discreet.query.measuring import Measured
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from discreet.query.private import Private
 
-__all__ = ["from_bytes", "to_bytes"]
+__all__ = ["from_bytes", "to_bytes", "told_by"]
 
 _VERSION = 3
 _READABLE = (2, _VERSION)  # 2 does not say which plan it was measured by
@@ -57,6 +58,15 @@ def from_bytes(kept: bytes, plans: Sequence[Private]) -> tuple[Measured, ...] | 
     return tuple(measured) if source.tell() == len(kept) else None
 
 
+def told_by(measured: Sequence[Measured]) -> dict[str, list[dict[str, Any]]]:
+    """The choices that were bought for an answer, by digest."""
+    told: dict[str, list[dict[str, Any]]] = {}
+    for block in measured:
+        for name, choice in block.told:
+            told.setdefault(name, []).append(asdict(choice))
+    return told
+
+
 def _table(measured: Measured) -> pa.Table:
     import pyarrow as pa
 
@@ -77,6 +87,7 @@ def _table(measured: Measured) -> pa.Table:
         "moments": [_facts(noisy) for noisy in measured.moments],
         "distincts": [_facts(noisy) for noisy in measured.distincts],
         "bounds": measured.bounds,
+        "paid": measured.cost.to_json(),
     }
     return pa.table(columns).replace_schema_metadata({_FIELD: json.dumps(facts).encode()})
 
@@ -119,4 +130,5 @@ def _measured(table: pa.Table, plan: Private) -> Measured:
         for i, rank in enumerate(plan.ranks)
     )
     keys = {key.column: table[f"key {key.column}"] for key in plan.block.keys}
-    return Measured(plan, keys, table.num_rows, sums("moment"), ranks, sums("distinct"), facts["bounds"])
+    paid = Cost.from_json(facts["paid"]) if "paid" in facts else None
+    return Measured(plan, keys, table.num_rows, sums("moment"), ranks, sums("distinct"), facts["bounds"], paid=paid)

@@ -38,6 +38,9 @@ n' C / (b - 1) on average, and may be several times that. The allowance is multi
 by 4 / (b - 1)^2 where that is above 1, up to 30; by less where e is small, because a bound that was chosen coarsely may
 be far above all units; and by 1 + 1/G where the table is too small to tell.
 
+A bound that is known from earlier answers was chosen for the noise that there was then. The allowance is proportional
+to that, if the noise is smaller now (`excess`).
+
 No allowance is safe for every table: a single unit with a million times the rows of all others is cut down to what
 others have, and nothing that is private can say so. The values of a were found by simulation; what they give on many
 kinds of tables is in docs/benchmarks.md.
@@ -51,14 +54,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.divergence.normal import log_tail, score
-from discreet.query.choices import preference, units_above
+from discreet.query.choices import bound_of, preference, units_above
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from discreet.query.laws import NoisySum
+    from discreet.query.remembered import Choice
 
-__all__ = ["allowance", "heaviness", "looked_share", "shortfall", "summed", "tells", "usual"]
+__all__ = ["allowance", "excess", "heaviness", "looked_share", "shortfall", "summed", "tells", "usual"]
 
 _HEAVIEST = 30.0
 _SURE = 0.2
@@ -150,11 +154,11 @@ def shortfall(
     above = allowed + 1 / chosen
     share, beyond = min(above / units, 0.7), 1 - looked_share(units, above=above)
     apart = max(math.log(max(bound / size, 1.0)) - 1 / preference(chosen, allowed), 0.05)
-    excess = _lognormal_excess(apart, share, beyond)
+    over = _lognormal_excess(apart, share, beyond)
     if share < _TAIL:
         exponent = math.log(max(beyond / share, 1.2)) / apart
-        excess = max(excess, 1 / max(exponent - 1, 0.1))
-    lost = _SAFETY * above * spread * excess / (noise * groups)
+        over = max(over, 1 / max(exponent - 1, 0.1))
+    lost = _SAFETY * above * spread * over / (noise * groups)
     return min(max(lost / usually, 1.0), (_LARGEST[0] + _LARGEST[1] / groups) / usually)
 
 
@@ -168,6 +172,40 @@ def _lognormal_excess(apart: float, share: float, beyond: float) -> float:
     d, z = score(math.log(share)), score(math.log(beyond))
     w = min(apart / max(d - z, 0.15), 3.0)
     return float(math.exp(w * w / 2 - w * d + log_tail(d - w)) / share - 1)
+
+
+def excess(chosen: Choice, noise: float, *, groups: int) -> float:
+    """How many times larger than usual the allowance is for a bound that was chosen so, beside noise as it is now.
+
+    The units that exceed the bound were as many as the noise was large that it was chosen for. Where less is spent on
+    choices, the noise is smaller, and what is cut off is not.
+    """
+    heavy = 1.0
+    if chosen.units is not None and chosen.size is not None:
+        bound, size, above = bound_of(chosen.number), bound_of(chosen.size), chosen.allowed + 1 / chosen.epsilon
+        if chosen.spread:
+            heavy = shortfall(
+                bound,
+                size=size,
+                units=chosen.units,
+                allowed=chosen.allowed,
+                chosen=chosen.epsilon,
+                looked=chosen.looked,
+                spread=chosen.spread,
+                noise=chosen.noise,
+                groups=groups,
+            )
+        else:
+            heavy = heaviness(
+                bound,
+                tenth=size,
+                units=chosen.units,
+                above=above,
+                looked=chosen.looked,
+                chosen=chosen.epsilon,
+                groups=groups,
+            )
+    return heavy * max(1.0, chosen.noise / noise)
 
 
 def usual(groups: int, *, gaussian: bool) -> float:

@@ -11,18 +11,24 @@ from discreet.query.run import Run
 from discreet.query.sums import measure_moments
 
 if TYPE_CHECKING:
+    from discreet.accounting import Cost
     from discreet.engines import Session
     from discreet.noise import Generator
     from discreet.query.laws import NoisySum
     from discreet.query.private import Private
     from discreet.query.ranks import RankAnswer
+    from discreet.query.remembered import Choice
 
 __all__ = ["Measured", "measure"]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The noisy numbers of a block: keys of its groups, moments, ranks and distinct counts, and the bounds used."""
+    """The noisy numbers of a block: keys of its groups, moments, ranks and distinct counts, and the bounds used.
+
+    `told` are the choices that were bought for it, each with its digest. `paid` is what it cost, if that was read from
+    the ledger: the plan may know more by now.
+    """
 
     plan: Private
     keys: dict[str, Any]
@@ -31,6 +37,13 @@ class Measured:
     ranks: tuple[RankAnswer, ...]
     distincts: tuple[NoisySum, ...]
     bounds: dict[str, float] = field(default_factory=dict)
+    told: tuple[tuple[str, Choice], ...] = ()
+    paid: Cost | None = None
+
+    @property
+    def cost(self) -> Cost:
+        """What was paid for it."""
+        return self.plan.cost if self.paid is None else self.paid
 
 
 def measure(session: Session, plan: Private, generator: Generator | None = None) -> Measured:
@@ -46,4 +59,4 @@ def measure(session: Session, plan: Private, generator: Generator | None = None)
     moments = measure_moments(run)
     ranks = measure_ranks(run) if plan.ranks else ()
     distincts = tuple(measure_distinct(run, i) for i in range(len(plan.distincts)))
-    return Measured(plan, run.keys(), run.size, moments, ranks, distincts, run.bounds)
+    return Measured(plan, run.keys(), run.size, moments, ranks, distincts, run.bounds, tuple(run.told))

@@ -64,7 +64,9 @@ class Block:
     `rows` is a DuckDB SELECT that yields the columns `u` (the unit, never NULL; absent at row level), those of the keys
     and those of the arguments. Evaluating it can raise no error that depends on the data. `rows_per_unit` is the number
     of rows that one unit can have at most, where the operators guarantee it (1 at row level without joins), else None.
-    `row_level` says that the unit is the row: then there is no `u` and `rows_per_unit` is not None.
+    `row_level` says that the unit is the row: then there is no `u` and `rows_per_unit` is not None. `alone` has the
+    `rows` for each argument without the others, under the name x, and for "" those without any: questions share them
+    that differ in what else they ask.
     """
 
     rows: str
@@ -74,6 +76,7 @@ class Block:
     row_level: bool = False
     tables: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    alone: tuple[tuple[str, str], ...] = ()
 
     @property
     def repeatable(self) -> bool:

@@ -13,11 +13,15 @@ from discreet.query.allocation import Allocation, allocate, gaussian_multiplier
 from discreet.query.drawable import check_drawable, too_little
 from discreet.query.laws import GAUSSIAN, LAPLACE, staircase_law
 from discreet.query.moments import MOST_ROWS, Moment, moments_of
+from discreet.query.remembered import Known
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from discreet.query.laws import Law
     from discreet.query.options import Options
     from discreet.query.plan import Aggregate, Block, Question
+    from discreet.query.remembered import Memory
     from discreet.query.target import Target
 
 __all__ = ["MOST_CELLS", "Private", "plans_of", "private_plan", "total_cost"]
@@ -47,6 +51,7 @@ class Private:
 
     Measures are numbered: first the moments, then the ranks (quantiles, MIN, MAX), then the distinct counts. `groups`
     is the largest number of groups in which one unit counts, or None if only the norm of its contributions is bounded.
+    `known` has one for every bound that nobody stated; those that are settled are known, the others are bought.
     """
 
     block: Block
@@ -57,6 +62,7 @@ class Private:
     groups: int | None
     gaussian: bool
     allocation: Allocation
+    known: tuple[Known, ...] = ()
 
     @property
     def cost(self) -> Cost:
@@ -130,6 +136,37 @@ class Private:
         """Whether it is looked at in how many groups units are: what is cut off is spread over that many."""
         return self.tailed(moment) and _spreads(self.block, gaussian=self.gaussian)
 
+    def known_at(self, place: str) -> Known:
+        """What is known about the choice there."""
+        return next(known for known in self.known if known.place == place)
+
+    def looks_at(self, place: str) -> bool:
+        """Whether a look at the tail goes with the choice there."""
+        kind, _, i = place.partition(" ")
+        return kind == "moment" and self.tailed(self.moments[int(i)])
+
+    def noise_for(self, place: str) -> float:
+        """The noise multiplier that the bound chosen there is for; 0 if it is for none."""
+        kind, _, i = place.partition(" ")
+        if kind == "rows":
+            return 0.0
+        return self.noise_of_moment(int(i)) if kind == "moment" else self.noise_of_distinct(int(i))
+
+    def most_at(self, place: str) -> float:
+        """No unit has more there by what is public."""
+        kind, _, i = place.partition(" ")
+        return self.most(self.moments[int(i)]) if kind == "moment" else math.inf
+
+    @property
+    def epsilon_of_choice(self) -> float:
+        """The epsilon of a choice in which one unit counts once."""
+        return self.allocation.choice / ((self.block.rows_per_unit or 1) if self.block.row_level else 1)
+
+    @property
+    def shows_totals(self) -> bool:
+        """Whether counts or sums of rows are shown."""
+        return any(aggregate.function in ("count", "sum") for aggregate in self.block.aggregates)
+
     def noise_of_moment(self, i: int) -> float:
         """The noise multiplier of a moment."""
         return self.allocation.noise[i]
@@ -153,8 +190,8 @@ class Private:
         return f"distinct values of {self.distincts[i].argument}"
 
 
-def private_plan(block: Block, target: Target, options: Options) -> Private:
-    """The private plan of a block at a price."""
+def private_plan(block: Block, target: Target, options: Options, memory: Memory | None = None) -> Private:
+    """The private plan of a block at a price, with what is remembered."""
     _check_keys(block)
     aggregates = tuple(_bounded(aggregate, options) for aggregate in block.aggregates)
     block = replace(block, aggregates=aggregates)
@@ -172,43 +209,53 @@ def private_plan(block: Block, target: Target, options: Options) -> Private:
         # several copies, they may all be in one group (or have to be, if the group is the same for all rows), which
         # the selection by count does not allow for.
         gaussian = True
-    choices = sum(_known_bound(block, options, moment, gaussian=gaussian) is None for moment in moments)
+    places = [
+        f"moment {i}"
+        for i, moment in enumerate(moments)
+        if _known_bound(block, options, moment, gaussian=gaussian) is None
+    ]
     if not block.row_level:
-        choices += bool(ranks) + len(distincts)
-    tails = sum(
-        _tailed(block, moment) for moment in moments if _known_bound(block, options, moment, gaussian=gaussian) is None
-    )
+        places += ["rows"] * bool(ranks) + [f"distinct {i}" for i in range(len(distincts))]
     # Ratios and sums of two noisy numbers have intervals for Laplace noise alone.
     plain = not ranks and all(len(moments_of(aggregate, aggregates)) <= 1 for aggregate in aggregates)
-    try:
-        allocation = allocate(
-            target,
-            gaussian=gaussian,
-            choices=choices,
-            keys=not public,
-            weights=(*_weights(block, options, moments, gaussian=gaussian), *[1.0] * (len(ranks) + len(distincts))),
-            groups=_cells(block) or 1 if public else 1,
-            alone=_single(block) and plain,
-            tails=tails,
-            spreads=tails if _spreads(block, gaussian=gaussian) else 0,
-        )
-    except InvalidArgument as error:
-        if error.argument == "delta":
-            raise
-        raise too_little(target) from None  # no accountant takes the cost of such steps
-    plan = Private(block, options, moments, ranks, distincts, groups, gaussian, allocation)
+
+    def allocation(bought: Iterable[str]) -> Allocation:
+        listed = list(bought)
+        tails = sum(f"moment {i}" in listed and _tailed(block, moment) for i, moment in enumerate(moments))
+        try:
+            return allocate(
+                target,
+                gaussian=gaussian,
+                choices=len(listed),
+                keys=not public,
+                weights=(*_weights(block, options, moments, gaussian=gaussian), *[1.0] * (len(ranks) + len(distincts))),
+                groups=_cells(block) or 1 if public else 1,
+                alone=_single(block) and plain,
+                tails=tails,
+                spreads=tails if _spreads(block, gaussian=gaussian) else 0,
+            )
+        except InvalidArgument as error:
+            if error.argument == "delta":
+                raise
+            raise too_little(target) from None  # no accountant takes the cost of such steps
+
+    known = tuple(Known(place) for place in places)
+    plan = Private(block, options, moments, ranks, distincts, groups, gaussian, allocation(places), known)
     check_drawable(plan, target)
     if public and plan.cells > MOST_CELLS:
         raise InvalidArgument(
             "GROUP BY", f"{plan.cells} groups", f"group by less: at most {MOST_CELLS} public groups are answered"
         )
-    return plan
+    if memory is None or not known:
+        return plan
+    known = memory.known(plan)
+    return replace(plan, allocation=allocation(one.place for one in known if not one.settled), known=known)
 
 
-def plans_of(question: Question, target: Target, options: Options) -> tuple[Private, ...]:
+def plans_of(question: Question, target: Target, options: Options, memory: Memory | None = None) -> tuple[Private, ...]:
     """The private plans of all blocks of a question, each at an equal share of the price."""
     share = target.divided(max(1, len(question.blocks)))
-    return tuple(private_plan(block, share, options) for block in question.blocks)
+    return tuple(private_plan(block, share, options, memory) for block in question.blocks)
 
 
 def total_cost(plans: tuple[Private, ...]) -> Cost:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from discreet.query.bounding import SLACK
@@ -42,8 +43,8 @@ def measure_ranks(run: Run) -> tuple[RankAnswer, ...]:
         counted = "sum(CAST(c AS HUGEINT) * c)" if plan.gaussian else "sum(c)"
         session.execute(f"CREATE OR REPLACE TEMP TABLE q__rows_of AS SELECT u, {counted} AS n FROM {per} GROUP BY u")
         size = "sqrt(CAST(o.n AS DOUBLE))" if plan.gaussian else "CAST(o.n AS DOUBLE)"
-        found = session.numbers(f"SELECT {bucket(size)} AS b, count(*) AS n FROM q__rows_of o GROUP BY b")
-        number = run.choose_usual(found["b"], found["n"], epsilon=plan.allocation.choice)
+        sizes = partial(session.numbers, f"SELECT {bucket(size)} AS b, count(*) AS n FROM q__rows_of o GROUP BY b")
+        number = run.choose("rows", sizes)
         bound = min(max(1.0, bound_of(number)), _most_rows(plan))
         run.bounds["rows of a unit, for quantiles"] = bound
         weight = f"CASE WHEN {size} > {bound!r}::DOUBLE THEN {bound!r}::DOUBLE / {size} ELSE 1.0::DOUBLE END"

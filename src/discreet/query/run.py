@@ -25,9 +25,12 @@ from discreet.query.choices import (
     units_above,
 )
 from discreet.query.laws import NoisySum
-from discreet.query.losses import allowance, heaviness, looked_share, shortfall, tells
+from discreet.query.losses import allowance, excess, looked_share, tells
+from discreet.query.remembered import Choice
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -74,7 +77,8 @@ class Run:
     def __init__(self, session: Session, plan: Private, generator: Generator | None) -> None:
         self.session, self.plan, self.generator = session, plan, generator
         self.bounds: dict[str, float] = {}
-        self.heavy: dict[int, float] = {}  # by moment, how many times larger than usual the allowance is
+        self.used: dict[str, Choice] = {}  # by place of the plan
+        self.told: list[tuple[str, Choice]] = []  # what was bought, by digest
         self.counted: float | None = None  # units, with noise, where a look has told
         self.selected: dict[str, pa.ChunkedArray] | None = None  # keys that were selected while they were summed
         self.skew = 1.0  # mean over median of the groups' sizes, where that is known from the selection of keys
@@ -178,33 +182,40 @@ class Run:
     # ---------------------------------------------------------------- private choices
 
     def choose(
-        self,
-        buckets: NDArray[Any],
-        units: NDArray[Any],
-        noise: float,
-        smallest: float,
-        *,
-        rows: int = 1,
-        moment: int | None = None,
-        spreads: NDArray[Any] | None = None,
+        self, place: str, sizes: Callable[[], dict[str, NDArray[Any]]], *, smallest: float = 0.0, rows: int = 1
     ) -> int:
-        """The number of a bound, from that of units in each bucket; a unit counts in at most `rows` of them.
+        """The number of the bound for a place of the plan, from what is known or by a new choice.
 
-        `spreads` are buckets of the units' sums over their norms (see `choices`), where these are looked at.
+        `sizes` is called if something is bought, and gives the number n of units in each bucket b, and in each bucket k
+        of their sums over their norms (see `choices`), where these are looked at. A unit counts in at most `rows` of
+        them.
         """
-        groups, single = max(1, self.size) * self.skew, self.plan.single
-        epsilon, tail = self.plan.allocation.choice / rows, self.plan.allocation.tail / rows
-        looks = moment is not None and self.plan.tailed(self.plan.moments[moment])
-        counted = self._counted(units, tail) if looks else None
+        known = self.plan.known_at(place)
+        new = None
+        if not known.settled:
+            new = self._bought(place, sizes(), smallest, rows)
+            self.told.append((known.digest, new))
+        self.used[place] = known.with_new(new)
+        if self.used[place].units is not None:
+            self.counted = self.used[place].units
+        return self.used[place].number
+
+    def _bought(self, place: str, found: dict[str, NDArray[Any]], smallest: float, rows: int) -> Choice:
+        """A new choice, with the looks that go with it."""
+        plan, buckets, units = self.plan, found["b"], found["n"]
+        epsilon, tail = plan.allocation.choice / rows, plan.allocation.tail / rows
+        if place == "rows":
+            return Choice(self._choose_usual(buckets, units, epsilon), epsilon)
+        noise, groups = plan.noise_for(place), max(1, self.size) * self.skew
+        counted = self._counted(units, tail) if plan.looks_at(place) else None
         self.counted = self.counted if counted is None else counted
         looked = None
-        if counted is not None and spreads is not None:
-            looked = self._spread(spreads, units, counted, epsilon=tail)
-        allowed = noise * units_above(groups, single=single, looked=looked)
-        totals = any(aggregate.function in ("count", "sum") for aggregate in self.plan.block.aggregates)
-        if self.counted is not None and totals and not self.plan.public:
+        if counted is not None and "k" in found:
+            looked = self._spread(found["k"], units, counted, epsilon=tail)
+        allowed = noise * units_above(groups, single=plan.single, looked=looked)
+        if self.counted is not None and plan.shows_totals and not plan.public:
             allowed = min(allowed, max(1.0, _SHARE_ABOVE * self.counted))
-        elif counted is not None and self.plan.gaussian:
+        elif counted is not None and plan.gaussian:
             allowed = min(allowed, most_above(counted, epsilon=epsilon))
         number = choose_bound(
             buckets,
@@ -212,33 +223,18 @@ class Run:
             epsilon=epsilon,
             allowed=allowed,
             smallest=smallest,
-            largest=math.inf if moment is None else self.plan.most(self.plan.moments[moment]),
-            bounded=self.plan.gaussian,
+            largest=plan.most_at(place),
+            bounded=plan.gaussian,
             generator=self.generator,
         )
-        if moment is None or counted is None:
-            return number
-        above = allowed + 1 / epsilon
-        known = self.plan.gaussian and self.plan.public
-        share = looked_share(counted, above=above) if known else _SHARE_OF_UNITS
-        size = bound_of(self.choose_usual(buckets, units, epsilon=tail, below=number, share=share))
-        if known:
-            self.heavy[moment] = shortfall(
-                bound_of(number),
-                size=size,
-                units=counted,
-                allowed=allowed,
-                chosen=epsilon,
-                looked=tail,
-                spread=spread_above(groups, single=single, looked=looked),
-                noise=noise,
-                groups=max(1, self.size),
-            )
-        else:
-            self.heavy[moment] = heaviness(
-                bound_of(number), tenth=size, units=counted, above=above, looked=tail, chosen=epsilon, groups=groups
-            )
-        return number
+        if counted is None:
+            return Choice(number, epsilon, noise, allowed)
+        share, spread = _SHARE_OF_UNITS, 0.0
+        if plan.gaussian and plan.public:
+            share = looked_share(counted, above=allowed + 1 / epsilon)
+            spread = spread_above(groups, single=plan.single, looked=looked)
+        size = self._choose_usual(buckets, units, tail, below=number, share=share)
+        return Choice(number, epsilon, noise, allowed, units=counted, size=size, looked=tail, spread=spread)
 
     def _counted(self, units: NDArray[Any], epsilon: float) -> float:
         """How many units there are, with noise."""
@@ -252,12 +248,12 @@ class Run:
         )
         return bound_of(found) if tells(counted, looked=epsilon) else None
 
-    def choose_usual(
+    def _choose_usual(
         self,
         buckets: NDArray[Any],
         units: NDArray[Any],
-        *,
         epsilon: float,
+        *,
         below: int | None = None,
         share: float = _SHARE_OF_UNITS,
     ) -> int:
@@ -286,6 +282,7 @@ class Run:
         step = grid.step * quantum
         return NoisySum((sums + noise).astype(np.float64) * step, scale * step, law)
 
-    def cut(self, noisy: NoisySum, *, sign: int, heavy: float = 1.0) -> NoisySum:
-        """The same numbers, with an allowance for what a chosen bound has cut off."""
-        return replace(noisy, lost=allowance(noisy, sign=sign, skew=self.skew * heavy))
+    def cut(self, noisy: NoisySum, place: str, *, sign: int) -> NoisySum:
+        """The same numbers, with an allowance for what the bound of this place has cut off."""
+        more = excess(self.used[place], self.plan.noise_for(place), groups=max(1, self.size))
+        return replace(noisy, lost=allowance(noisy, sign=sign, skew=self.skew * more))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,12 +98,13 @@ def _row_grids(run: Run, rows: int) -> dict[int, Grid]:
         if moment.row_steps is not None:
             grids[i] = row_grid(moment, noise, rows=rows)
         else:
-            found = run.session.numbers(
+            sizes = partial(
+                run.session.numbers,
                 f"SELECT {bucket(f'abs({moment.value()})')} AS b, count(*) AS n FROM {source} "
-                f"WHERE {moment.value()} IS NOT NULL GROUP BY b"
+                f"WHERE {moment.value()} IS NOT NULL GROUP BY b",
             )
-            bound = rows * bound_of(run.choose(found["b"], found["n"], noise, moment.smallest, rows=rows, moment=i))
-            grids[i] = Grid.of(bound, noise, whole=True)
+            number = run.choose(f"moment {i}", sizes, smallest=moment.smallest, rows=rows)
+            grids[i] = Grid.of(rows * bound_of(number), noise, whole=True)
         run.bounds[plan.bound_of_moment(i)] = grids[i].bound * moment.quantum
     return grids
 
@@ -125,17 +127,11 @@ def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
         if bound is None:
             relation = per if single else "q__sizes"
             wide = f", {bucket(spread(plan, i))} AS k" if plan.spread(moment) else ""
-            found = session.numbers(
-                f"SELECT {bucket(norm(plan, i, single=single))} AS b{wide}, count(*) AS n FROM {relation} GROUP BY ALL"
+            sizes = partial(
+                session.numbers,
+                f"SELECT {bucket(norm(plan, i, single=single))} AS b{wide}, count(*) AS n FROM {relation} GROUP BY ALL",
             )
-            number = run.choose(
-                found["b"],
-                found["n"],
-                plan.noise_of_moment(i),
-                moment.smallest,
-                moment=i,
-                spreads=found["k"] if wide else None,
-            )
+            number = run.choose(f"moment {i}", sizes, smallest=moment.smallest)
             bound = min(bound_of(number), plan.most(moment))
         bounds[i] = bound
     grids: dict[int, Grid] = {}
@@ -166,7 +162,7 @@ def _folded(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
         f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {plan.moments[0].of_unit()} AS m "
         f"FROM {run.rows.source} GROUP BY r.u) GROUP BY ALL"
     )
-    number = run.choose(found["b"], found["n"], plan.noise_of_moment(0), plan.moments[0].smallest, moment=0)
+    number = run.choose("moment 0", lambda: found, smallest=plan.moments[0].smallest)
     grid = Grid.of(bound_of(number), plan.noise_of_moment(0), whole=False, rounded=True)
     run.bounds[plan.bound_of_moment(0)] = grid.bound * plan.moments[0].quantum
     most = math.floor(math.ldexp(grid.bound, -grid.exponent))
@@ -185,8 +181,4 @@ def _spread(run: Run, found: dict[str, NDArray[Any]]) -> list[NDArray[np.int64]]
 def _noisy(run: Run, i: int, grid: Grid, sums: NDArray[np.int64]) -> NoisySum:
     moment = run.plan.moments[i]
     found = run.with_noise(sums, grid, i, quantum=moment.quantum)
-    return (
-        found
-        if run.plan.known_bound(moment) is not None
-        else run.cut(found, sign=moment.sign, heavy=run.heavy.get(i, 1.0))
-    )
+    return found if run.plan.known_bound(moment) is not None else run.cut(found, f"moment {i}", sign=moment.sign)

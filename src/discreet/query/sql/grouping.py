@@ -286,21 +286,18 @@ class Grouping:
             keys.append(Key(f"k{i}", inside.type.name, label, values, inside.of_unit))
         columns = [] if relation.unit is None else [(relation.unit.sql, "u")]
         columns += [(inside.sql, f"k{i}") for i, (inside, _, _) in enumerate(self.keys.values())]
+        alone = {"": self._rows(columns)}
+        alone |= {name: self._rows([*columns, (sql, "x")]) for sql, name in self.arguments.items()}
         columns += [(sql, name) for sql, name in self.arguments.items()]
-        rows = relation.select(columns)
-        if relation.rows_per_unit is not None:
-            for plain, enforced in relation.declared:
-                rows = rows.replace(plain, enforced)
-        tables = self.plan.catalog.tables
-        rows = numbered(with_public(rows, lambda name: tables[name].relation))
         block = Block(
-            rows,
+            self._rows(columns),
             tuple(keys),
             tuple(self.aggregates.values()),
             relation.rows_per_unit,
             row_level,
             relation.tables,
             tuple(notes),
+            tuple(alone.items()),
         )
         grouped = f" by {', '.join(key.label for key in keys)}" if keys else ""
         what = ", ".join(one.label for one in block.aggregates) or "which groups exist"
@@ -311,6 +308,15 @@ class Grouping:
             else f"at most {most} row{'s' * (most > 1)} for each unit"
         )
         return block, Step(f"measure {what}{grouped}", f"{words}; bounded, then noise", (relation.step,))
+
+    def _rows(self, columns: list[tuple[str, str]]) -> str:
+        """SQL of the rows with these columns."""
+        relation, tables = self.relation, self.plan.catalog.tables
+        rows = relation.select(columns)
+        if relation.rows_per_unit is not None:
+            for plain, enforced in relation.declared:
+                rows = rows.replace(plain, enforced)
+        return numbered(with_public(rows, lambda name: tables[name].relation))
 
 
 class _Outer(Rows):

@@ -1,0 +1,194 @@
+r"""Bounds that earlier answers have told: what was bought is not bought again.
+
+A bound that nobody stated is chosen privately, at a part of the price (see `choices`). What was chosen is an output
+like any other, paid for and shown with its answer. Whoever has seen it may use it for every later question, so the
+curator does: that is post-processing. The ledger keeps the choices of an answer in the entry that completes it, for the
+analyst who paid and the data that was asked; an answer that failed, or whose process died, leaves none.
+
+**Claim.** Answers with remembered bounds cost no more than the sum of the costs that the ledger was charged for them.
+*Proof.* What is remembered is a function of earlier outputs. Given these, the plan of a question is fixed before it is
+charged (which choices are bought, every share of its price, every bound that is known), and so is its cost, which is
+that of exactly the steps that run. So the questions are an adaptive sequence of mechanisms whose costs are chosen
+adaptively, too: that is what the filter of the ledger admits (`discreet.accounting.Filter`).
+
+**Rule.** The first three answers buy a choice each. From the third on the median of three is used, and from the fourth
+on nothing is bought. A single choice is off by a factor of four and more once in ten times at epsilon = 0.3, and would
+be so for ever; the middle of two is worse than one of them on some tables; the median of three is better on all that
+were tried. Choices count if they were paid as well as this question would pay if nothing were known, and were made for
+noise that is not larger: what is bought for less is worse than a new choice on some tables. How much smaller the noise
+may have been depends on the number of groups, because a bound for less noise is larger. For one number the factor is
+10, and the error is smaller for it on every table; for many groups it is 1.2.
+
+What identifies a choice is a digest of all that decides *what* is chosen, and not at which price: rows, unit, keys,
+the measure with its declared bounds, how contributions are bounded, the versions of the files. The rest of the question
+(other aggregates, HAVING, ORDER BY, aliases) is no part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from discreet.query.choices import CANDIDATES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from discreet.query.private import Private
+
+__all__ = ["ENOUGH", "Choice", "Known", "Memory"]
+
+ENOUGH = 3
+"""So many choices are bought; their median is used from then on."""
+
+_SMALLER, _AT_LEAST = 10.0, 1.2
+_SAME = 1.02
+"""Prices that differ by no more are the same."""
+
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One private choice of a bound: all that it has told, and at what price.
+
+    `number` is the candidate that was chosen, with `epsilon`, for noise of the multiplier `noise` (0 if noise has
+    nothing to do with it), so that about `allowed` units exceed it. `units` and the candidate `size` are what a look at
+    the tail of sizes has told, each with the epsilon `looked`; None without a look. `spread` is what was taken for the
+    sum of a large unit's numbers over their norm, where the allowance depends on it, else 0.
+    """
+
+    number: int
+    epsilon: float
+    noise: float = 0.0
+    allowed: float = 0.0
+    units: float | None = None
+    size: int | None = None
+    looked: float = 0.0
+    spread: float = 0.0
+
+    def __post_init__(self) -> None:
+        whole = [self.number] if self.size is None else [self.number, self.size]
+        if not all(type(number) is int and number in CANDIDATES for number in whole):
+            raise ValueError("no candidate")
+        real = [self.epsilon, self.noise, self.allowed, self.looked, self.spread, self.units or 0.0]
+        if not all(type(value) in (int, float) and math.isfinite(value) for value in real):
+            raise ValueError("no number")
+        if not self.epsilon > 0 or min(self.noise, self.allowed, self.looked, self.spread) < 0:
+            raise ValueError("below 0")
+        if len({self.units is None, self.size is None, self.looked == 0}) > 1:
+            raise ValueError("half a look")
+
+    @classmethod
+    def read(cls, stored: Any) -> Choice | None:
+        """The choice that `asdict` wrote; None if another release wrote something else."""
+        if not isinstance(stored, dict) or set(stored) != {field.name for field in fields(cls)}:
+            return None
+        try:
+            return cls(**stored)
+        except (ValueError, TypeError):
+            return None
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a plan knows about one of its choices: its digest, and the earlier choices that count, if any.
+
+    `place` says which choice it is: "moment 0", "rows", "distinct 1".
+    """
+
+    place: str
+    digest: str = ""
+    earlier: tuple[Choice, ...] = ()
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is bought."""
+        return len(self.earlier) >= ENOUGH
+
+    def with_new(self, new: Choice | None = None) -> Choice:
+        """What is used: the median of three, or the new choice as long as there are fewer."""
+        chosen = [*self.earlier, *([] if new is None else [new])]
+        if len(chosen) < ENOUGH:
+            assert new is not None
+            return new
+        looks = [one for one in chosen if one.units is not None and one.size is not None]
+        return replace(
+            chosen[0],
+            number=_median(one.number for one in chosen),
+            epsilon=min(one.epsilon for one in chosen),
+            noise=max(one.noise for one in chosen),
+            allowed=max(one.allowed for one in chosen),
+            units=_median(one.units for one in looks) if looks else None,
+            size=_median(one.size for one in looks) if looks else None,
+            looked=min(one.looked for one in chosen),
+            spread=_median(one.spread for one in chosen),
+        )
+
+
+def _median(values: Iterable[Any]) -> Any:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """All that is remembered for one question about these versions of files, by digest; fixed before it is priced."""
+
+    files: str
+    choices: Mapping[str, tuple[Choice, ...]]
+
+    @classmethod
+    def of(cls, plans: Iterable[Private], files: list[list[Any]], told: Callable[[list[str]], Any]) -> Memory:
+        """What the ledger was told about the choices of these plans: `told` gives lists of stored values by digest."""
+        empty = cls(hashlib.sha256(json.dumps(files).encode()).hexdigest(), {})
+        digests = list(dict.fromkeys(known.digest for plan in plans for known in empty.known(plan)))
+        found = told(digests) if digests else {}
+        read = {digest: [Choice.read(value) for value in values] for digest, values in found.items()}
+        return replace(
+            empty, choices={digest: tuple(one for one in ones if one is not None) for digest, ones in read.items()}
+        )
+
+    def known(self, plan: Private) -> tuple[Known, ...]:
+        """What is known about every choice of a plan that was made as if nothing were."""
+        keys = [(key.sql_type, key.values, key.of_unit) for key in plan.block.keys]
+        common = _digest((_VERSION, self.files, keys))  # lists of keys may be long
+        return tuple(self._known(plan, one.place, common) for one in plan.known)
+
+    def _known(self, plan: Private, place: str, common: str) -> Known:
+        digest = _digest((common, _identity(plan, place)))
+        noise, epsilon, looks = plan.noise_for(place), plan.epsilon_of_choice, plan.looks_at(place)
+        smaller = max(_AT_LEAST, _SMALLER / max(1, plan.cells)) if plan.public else _AT_LEAST
+        counted = [
+            one
+            for one in self.choices.get(digest, ())
+            if one.epsilon * _SAME >= epsilon
+            and noise <= one.noise * smaller * _SAME
+            and one.noise <= noise * _SAME
+            and (one.units is not None) == looks
+        ]
+        counted.sort(key=lambda one: -one.epsilon)  # of those that are as good, the newest come first
+        return Known(place, digest, tuple(counted[:ENOUGH]))
+
+
+def _digest(facts: tuple[Any, ...]) -> str:
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def _identity(plan: Private, place: str) -> tuple[Any, ...]:
+    """Everything that decides what is chosen there, beside keys and files."""
+    block, options = plan.block, plan.options
+    kind, _, i = place.partition(" ")
+    if kind == "moment":
+        moment = plan.moments[int(i)]
+        argument, measure = moment.argument, replace(moment, argument=None)
+    else:
+        argument, measure = (plan.distincts[int(i)].argument if kind == "distinct" else None), None
+    rows = dict(block.alone).get(argument or "", f"{argument} of {block.rows}")
+    limits = (plan.groups, options.max_groups, options.max_rows, options.bounding)
+    totals = kind != "rows" and not plan.public and plan.shows_totals  # then fewer units may exceed a bound
+    how = (plan.gaussian, block.row_level, block.rows_per_unit, plan.looks_at(place), totals)
+    return (kind, rows, measure, limits, how)
