@@ -60,3 +60,12 @@ def test_errors_go_by_the_columns_of_the_answer_and_parts_of_columns_by_what_the
         other = curator.explain("SELECT COUNT(*) FROM t", epsilon=1, max_rows=2)
         assert list(other.errors()) == ["count(*)"]
         assert "  count(*): ±" in str(other)
+
+
+@pytest.mark.filterwarnings("ignore::discreet.errors.VolatileLedger")
+@pytest.mark.parametrize(("epsilon", "law"), [(0.5, "Laplace"), (3.0, "staircase")])
+def test_the_noise_is_called_by_its_name(epsilon: float, law: str) -> None:
+    data = pa.table({"u": [1, 1, 2], "x": [1.0, 2.0, 3.0]})
+    with Curator.open({"t": data}, unit="u", budget=Budget(epsilon=3.0)) as curator:
+        planned = str(curator.explain("SELECT COUNT(*) FROM t", epsilon=epsilon))
+        assert f"noise  {law}: a unit counts in at most 1 group" in planned

@@ -96,7 +96,7 @@ class Explanation:
             lines.append(f"  {plan.cells} public groups, all of them are shown")
         elif plan.block.keys:
             lines.append(f"  selected privately, failing with probability {plan.allocation.key_delta:g}")
-        law = "Gaussian" if plan.gaussian else "Laplace"
+        law = "Gaussian" if plan.gaussian else "staircase" if plan.allocation.stairs else "Laplace"
         why = (
             "a unit may count in many groups"
             if plan.groups is None
