@@ -29,7 +29,7 @@ import pytest
 from discreet.engines import DuckDBEngine, Engine, Session
 from discreet.engines.duckdb import _remove
 from discreet.engines.failures import guarded
-from discreet.engines.files import _without_range, files_of, parquet_rows
+from discreet.engines.files import _without_range, csv_rows, files_of, parquet_rows
 from discreet.engines.frames import frame_of
 from discreet.errors import EngineError, InvalidArgument, SourceError
 from engines.sources import VISITS, csv, database, parquet, visits
@@ -501,6 +501,36 @@ def test_how_a_csv_row_is_read_does_not_depend_on_what_stands_before_it(tmp_path
     found = set()
     for before in (0, 5000, 77_777):
         path = csv(tmp_path / f"{before}.csv", f"u,c\n-1,{'y' * before}\n{people}")
+        with DuckDBEngine(threads=4) as engine:
+            relation = engine.register("t", path, types={"u": "BIGINT", "c": "VARCHAR"})
+            rows = engine.numpy(f"SELECT COUNT(*) AS n, SUM(u) AS u, SUM(hash(c)) AS c FROM {relation} WHERE u >= 0")
+            found.add(str(rows))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "threads"),
+    [("u,c\n1,a\n", "parallel=true"), ("u,c\r\n1,a\r\n", "parallel=false"), ('u,c\n1,"a"\n', "parallel=false")],
+)
+def test_a_csv_whose_lines_a_thread_could_split_wrongly_is_read_by_one(
+    tmp_path: Path, content: str, threads: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(content.encode())
+    sql, _ = csv_rows([str(path)], types={"u": "BIGINT", "c": "VARCHAR"}, run=lambda _: [])
+    assert threads in sql
+
+
+@pytest.mark.slow
+def test_how_a_line_that_ends_in_two_characters_is_read_does_not_depend_on_what_stands_before_it(
+    tmp_path: Path,
+) -> None:
+    """A thread that began between the two read one of them as a part of the row, or a row more."""
+    people = "".join(f"{u},abcd\r\n" for u in range(10**6, 10**6 + 60_000)) * 80
+    found = set()
+    for before in range(0, 16, 3):
+        path = tmp_path / "t.csv"
+        path.write_bytes(f"u,c\r\n-1,{'y' * before}\r\n{people}".encode())
         with DuckDBEngine(threads=4) as engine:
             relation = engine.register("t", path, types={"u": "BIGINT", "c": "VARCHAR"})
             rows = engine.numpy(f"SELECT COUNT(*) AS n, SUM(u) AS u, SUM(hash(c)) AS c FROM {relation} WHERE u >= 0")

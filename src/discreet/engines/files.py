@@ -345,14 +345,15 @@ def csv_rows(
 
     A file with quotation marks is read from its beginning to its end by one thread. Several begin at some line break
     each, and take one inside of a quoted cell for the end of a row: which one, and so what is read of other people's
-    rows, would depend on how many bytes stand before it.
+    rows, would depend on how many bytes stand before it. So is one with carriage returns: where a thread begins between
+    the two characters of a line's end, a row has one of them in its last cell, or there is one row more.
     """
     delimiter, names = csv_header(paths)
     columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
     options = (
         f"auto_detect=false, delim={literal(delimiter)}, quote='\"', escape='\"', header=true, "
         f"columns={{{columns}}}, ignore_errors=true, strict_mode=false, "
-        f"parallel={str(not any(_has_quotes(path) for path in paths)).lower()}, {NO_PARTITIONS}"
+        f"parallel={str(not any(_is_split_wrongly(path) for path in paths)).lower()}, {NO_PARTITIONS}"
     )
     undeclared = [name for name in names if name.lower() not in types]
     guessed = {}
@@ -372,13 +373,14 @@ def csv_rows(
     return f"(SELECT {cells} FROM read_csv({_listed(paths)}, {options}))", {**guessed, **types}
 
 
-def _has_quotes(path: str) -> bool:
-    """Whether a quotation mark is in the file; a compressed one is not looked through."""
+def _is_split_wrongly(path: str) -> bool:
+    """Whether a quotation mark or a carriage return is in the file; a compressed one is not looked through."""
     if path.lower().endswith(".gz"):
         return True
     try:
         with Path(path).open("rb") as file:
-            return any(b'"' in piece for piece in iter(lambda: file.read(1 << 22), b""))
+            pieces = iter(lambda: file.read(1 << 22), b"")
+            return any(b'"' in piece or b"\r" in piece for piece in pieces)
     except OSError:
         return True  # said in its own words when it is read
 
