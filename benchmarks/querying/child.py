@@ -59,6 +59,13 @@ def discreet(job: Job) -> tuple[Run, Callable[[Any], Any]]:
     return ours(job)
 
 
+def discreet_later(job: Job) -> tuple[Run, Callable[[Any], Any]]:
+    """This package, asked by somebody who has had three answers to the same question."""
+    from querying.ours import ours
+
+    return ours(job, later=True)
+
+
 def discreet_by_row(job: Job) -> tuple[Run, Callable[[Any], Any]]:
     """This package, where every row is somebody else's."""
     from querying.ours import ours
@@ -70,6 +77,7 @@ CONTESTANTS: dict[str, Callable[[Job], tuple[Run, Callable[[Any], Any]]]] = {
     "raw": raw,
     "floor": floor,
     "discreet": discreet,
+    "discreet later": discreet_later,
     "discreet by row": discreet_by_row,
 }
 """From a job to a function that is timed and one that turns what it returns into plain cells."""

@@ -7,6 +7,7 @@ nobody's row is protected by it.
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,18 +51,30 @@ country.keys = {job["countries"]}
 """
 
 
-def ours(job: dict[str, Any], *, by_row: bool = False) -> tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]:
-    """A function that answers (timed) and one that reads the answer's cells and intervals."""
+def ours(
+    job: dict[str, Any], *, by_row: bool = False, later: bool = False
+) -> tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]:
+    """A function that answers (timed) and one that reads the answer's cells and intervals.
+
+    What an analyst was told about bounds is not bought again, so every answer is the first one of another analyst;
+    those of `later` are all of one, who has had three before.
+    """
     from discreet import Curator
 
     path = Path.cwd() / "policy.toml"
     path.write_text(policy(job, by_row=by_row))
     curator = Curator.open(path)
     asked = question(job["question"])
+    readers = itertools.count()
 
     def run() -> Any:
+        if not later:
+            curator.analyst = f"reader {next(readers)}"
         answer = curator.sql(asked.sql, epsilon=job["epsilon"], delta=job["delta"], reuse=False)
         return answer, answer.to_arrow()
+
+    for _ in range(3 if later else 0):
+        run()
 
     def read(result: Any) -> dict[str, Any]:
         answer, table = result

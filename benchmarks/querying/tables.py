@@ -83,7 +83,7 @@ def _ratios(found: dict[tuple[str, str], dict[str, Any]], questions: list[str], 
     """How discreet stands to the references and to each peer."""
     parts = [""]
     pairs = [("discreet", "floor"), ("discreet by row", "raw")]
-    pairs += [(name, "discreet") for name in names if name not in ("raw", "floor", "discreet", "discreet by row")]
+    pairs += [(name, "discreet") for name in names if not name.startswith(("raw", "floor", "discreet"))]
     for measure, field in (("time", "median_s"), ("CPU time", "median_cpu_s")):
         for above, below in pairs:
             both = [q for q in questions if all(field in found.get((q, n), {}) for n in (above, below))]
