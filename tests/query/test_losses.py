@@ -257,9 +257,10 @@ def test_the_expected_loss_grows_with_the_tail_and_has_a_least_and_a_largest_val
     def of(ratio: float, **others: float) -> float:
         return usually * shortfall(ratio * 10.0, size=10.0, **{"spread": 6.0} | facts | others)  # type: ignore[arg-type]
 
-    assert of(1.0) == of(1.3) == pytest.approx(usually)
+    assert of(1.0) == of(1.3) == pytest.approx(0.5 + 4 / 365)
+    assert of(1.0, groups=3, allowed=3.0) / usually * usual(3, gaussian=True) == pytest.approx(1.5)
     found = [of(ratio) for ratio in (3.0, 5.0, 8.0, 12.0)]
-    assert usually < found[0] < found[1] < found[2] < found[3]
+    assert 0.5 + 4 / 365 < found[0] < found[1] < found[2] < found[3]
     assert of(1e6) == pytest.approx(3 + 12 / 365)
     assert of(5.0, spread=8.0) == pytest.approx(of(5.0) * 8 / 6)
     assert of(8.0, units=500.0) == pytest.approx(1 + 0.5 / 365)  # too few to tell

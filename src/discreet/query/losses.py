@@ -16,7 +16,7 @@ together they are twice what the n* units lose that are meant to exceed the boun
 and by 3/2 at least on the Gaussian path.
 
 On the Gaussian path with public groups more is known, and a is what a group of average size is expected to lose, with
-three tenths more for safety, and at least as much as above:
+three tenths more for safety, and at least 1/2 + min(1, 4/G), because few units decide where there are few groups:
 
     a = 1.3 n' r x / (s' G),
 
@@ -25,7 +25,8 @@ where n' = n* + 1/e units exceed C (e is the epsilon of its choice), r is the su
 sizes, the one that a tenth of the n units exceeds, or 2 n' if that is more: for a lognormal law of sizes with these two
 quantiles x is a closed form, and for a power law it is 1 / (b - 1), which is larger in the tail and is used where fewer
 than a twentieth of the units are above. A choice with a preference of C^-c takes a C that is too large by a factor of
-e^(1/c) on average, by which it is divided. Where the table is too small to tell, a is 1 + 1/(2G): then a bound may be
+e^(1/c) on average, and is divided by the root of that: to divide by all of it would be too little allowed for in half
+of the cases. Where the table is too small to tell, a is 1 + 1/(2G): then a bound may be
 far from the one that is looked for.
 
 Elsewhere, tails that fall slowly lose more. For a chosen bound C, the size q that nine units in ten do not exceed and
@@ -78,6 +79,9 @@ _UNTOLD, _LARGEST = (1.0, 0.5), (3.0, 12.0)
 """The same on the Gaussian path with public groups: where a table is too small to tell, and at most."""
 
 _SAFETY = 1.3
+_FEW = 4.0
+"""Up to so many groups one standard deviation more is allowed for."""
+
 _SUMMED = 1.5
 _TENTH = 0.1
 _TAIL = 0.05
@@ -153,13 +157,14 @@ def shortfall(
         return (_UNTOLD[0] + _UNTOLD[1] / max(groups, 1)) / usually
     above = allowed + 1 / chosen
     share, beyond = min(above / units, 0.7), 1 - looked_share(units, above=above)
-    apart = max(math.log(max(bound / size, 1.0)) - 1 / preference(chosen, allowed), 0.05)
+    apart = max(math.log(max(bound / size, 1.0)) - 0.5 / preference(chosen, allowed), 0.05)
     over = _lognormal_excess(apart, share, beyond)
     if share < _TAIL:
         exponent = math.log(max(beyond / share, 1.2)) / apart
         over = max(over, 1 / max(exponent - 1, 0.1))
     lost = _SAFETY * above * spread * over / (noise * groups)
-    return min(max(lost / usually, 1.0), (_LARGEST[0] + _LARGEST[1] / groups) / usually)
+    least, largest = _GAUSSIAN[0] + min(1.0, _FEW / groups), _LARGEST[0] + _LARGEST[1] / groups
+    return min(max(lost, least), largest) / usually
 
 
 def _lognormal_excess(apart: float, share: float, beyond: float) -> float:
