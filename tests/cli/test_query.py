@@ -126,7 +126,7 @@ def test_intervals_are_as_sure_as_asked_for() -> None:
     wide = good_json(f"query run {DATA} {COUNT} --epsilon 0.5 --confidence 0.999")
     assert narrow["rows"][0]["n"] == wide["rows"][0]["n"]  # the stored answer, at no cost
     width = [found["rows"][0]["n_high"] - found["rows"][0]["n_low"] for found in (narrow, wide)]
-    assert width[0] < width[1] / 3
+    assert width[0] < width[1] / 2  # what may be cut off is in both
     assert (narrow["confidence"], wide["confidence"]) == (0.5, 0.999)
     assert "99.9 % intervals" in good(f"query run {DATA} {COUNT} --epsilon 0.5 --confidence 0.999")
 
