@@ -29,6 +29,7 @@ from discreet.query.choices import STEPS, bound_of, preference, units_above
 from discreet.query.laws import LAPLACE, Law, staircase_law
 from discreet.query.losses import excess, usual
 from discreet.query.remembered import Choice
+from discreet.query.run import SURELY
 from discreet.query.target import Target
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def chosen(sizes: Sizes, plan: Allocation, groups: int) -> Sizes:
     """The probability of each candidate by permute-and-flip: the largest score plus exponential noise."""
     allowed = plan.noise[0] * units_above(groups, single=True)
     scores = -plan.choice * np.maximum(0, above(sizes) - max(0, round(allowed)))
-    scores -= preference(plan.choice, allowed) * math.log(2) / STEPS * np.arange(BOUNDS.size)
+    sure = sizes.size - SURELY / plan.tail  # with the noise of the count left out
+    scores -= preference(plan.choice, allowed, units=sure) * math.log(2) / STEPS * np.arange(BOUNDS.size)
     near = np.flatnonzero(scores > scores.max() - 30)
     gaps = scores.max() - scores[near]
     # P(i) = integral over the winning value v above all scores of e^{-(v - s_i)} prod over others of 1 - e^{-(v - s_j)}

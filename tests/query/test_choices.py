@@ -92,6 +92,16 @@ def test_a_bound_is_near_the_size_that_few_units_exceed() -> None:
     assert np.quantile(sizes, 0.9) / 1.3 < np.median(shares) < np.quantile(sizes, 0.9) * 1.3
 
 
+def test_a_bound_for_few_people_is_not_near_zero_where_it_is_known_that_they_are_few() -> None:
+    numbers, units = np.array([math.ceil(choices.STEPS * math.log2(28))]), np.array([50])
+    facts = {"epsilon": 0.2, "allowed": 2.0, "bounded": False}
+    few = [bound_of(choose_bound(numbers, units, sure=0.0, **facts)) for _ in range(60)]
+    many = [bound_of(choose_bound(numbers, units, **facts)) for _ in range(60)]
+    assert np.median(few) >= 28
+    assert np.median(many) < 28
+    assert choices.preference(0.2, 2.0, units=1000.0) == choices.preference(0.2, 2.0) == pytest.approx(3.0)
+
+
 @pytest.mark.parametrize("bounded", [True, False])
 @pytest.mark.parametrize("largest", [0.1, 1.0, 20.0, 21.0, 2.0**112, math.inf])
 def test_no_candidate_beyond_the_largest_size_is_chosen(largest: float, bounded: bool) -> None:

@@ -72,6 +72,9 @@ _MOST_ABOVE, _LEAST_ABOVE = 0.5, 0.25
 _TELLING = 25.0
 """Units beyond those meant to exceed a bound, times epsilon: with fewer, the preference would choose a bound near 0."""
 
+_WEAKEST = 1.2
+"""The least power of the preference for small bounds."""
+
 _PARTS = 1 << 10
 """Scores are counted in parts of a unit, so that they are whole numbers."""
 
@@ -101,7 +104,7 @@ def spread_above(groups: float, *, single: bool, looked: float | None = None) ->
 
 def lean(units: float, *, epsilon: float) -> float:
     """The power of a preference for small candidates that is weak beside the scores of about so many units."""
-    return min(10.0, max(1.2, units * epsilon / 20))
+    return min(10.0, max(_WEAKEST, units * epsilon / 20))
 
 
 def most_above(units: float, *, epsilon: float) -> float:
@@ -110,15 +113,18 @@ def most_above(units: float, *, epsilon: float) -> float:
     return max(1.0, units * min(_MOST_ABOVE, max(_LEAST_ABOVE, 1 - _TELLING / epsilon / units)))
 
 
-def preference(epsilon: float, allowed: float) -> float:
+def preference(epsilon: float, allowed: float, *, units: float = math.inf) -> float:
     """a: strong where the choice is well paid or many units may be above; weak where little is paid.
 
     The candidates below the units are avoided by their scores, which amount to epsilon times the number of units. A
-    preference that is strong beside that would choose a bound near 0 for small tables.
+    preference that is strong beside that would choose a bound near 0 for small tables. So where there are no fewer than
+    `units`, as far as is known, what is well paid counts for no more than they can bear: C^-a stays weaker than their
+    scores even for sizes of 10^4.
     """
-    paid = min(4.0, max(1.2, 1.2 + 12 * (epsilon - 0.05)))
+    paid = min(4.0, max(_WEAKEST, _WEAKEST + 12 * (epsilon - 0.05)))
     many = 10 * min(1.0, max(0.0, (epsilon * allowed - 1) / 6))
-    return max(paid, many)
+    bearable = 0.7 * epsilon * max(0.0, units) / math.log(1e4)
+    return max(min(paid, max(_WEAKEST, bearable)), many)
 
 
 def bucket(size: str) -> str:
@@ -154,13 +160,15 @@ def choose_bound(
     allowed: float,
     smallest: float = 0.0,
     largest: float = math.inf,
+    sure: float = math.inf,
     bounded: bool = True,
     generator: Generator | None = None,
 ) -> int:
     """The number of the chosen candidate, from the number of units in every bucket; none below `smallest`.
 
     No unit is above `largest` by what is public, so that no candidate beyond the first that is not below it is of use.
-    `bounded` asks for a bounded range: an exponential mechanism.
+    `sure` is how many units there are at least, as far as is known. `bounded` asks for a bounded range: an exponential
+    mechanism.
     """
     mechanism = (ExponentialMechanism if bounded else PermuteAndFlip)(epsilon, sensitivity=1, monotone=True)
     above = _above(buckets, units)
@@ -171,7 +179,7 @@ def choose_bound(
         last = max(math.ceil(math.log2(max(largest, 0.5)) * STEPS) - _FEWEST * STEPS, first)
         above = above[: last + 1]
     scores = _PARTS * np.maximum(0, above[first:] - least) + _preferences(
-        preference(epsilon, allowed), mechanism.factor, first, above
+        preference(epsilon, allowed, units=sure), mechanism.factor, first, above
     )
     choose = exponential_choice if bounded else permute_and_flip
     chosen = int(choose(-scores, scale=mechanism.factor / _PARTS, generator=generator))

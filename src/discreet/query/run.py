@@ -40,10 +40,13 @@ if TYPE_CHECKING:
     from discreet.query.plan import Key
     from discreet.query.private import Private
 
-__all__ = ["Run"]
+__all__ = ["SURELY", "Run"]
 
 _KEPT = 1 << 16
 """Keys of up to so many public groups are kept for the next question."""
+
+SURELY = 1.4
+"""The standard deviation of a number of units that is counted with epsilon 1."""
 
 _SHARE_OF_UNITS = 0.9
 """Quantiles weigh down the units that have more rows than this share of all; tails of sizes are beyond it."""
@@ -224,6 +227,7 @@ class Run:
             allowed=allowed,
             smallest=smallest,
             largest=plan.most_at(place),
+            sure=math.inf if counted is None else counted - SURELY / tail,
             bounded=plan.gaussian,
             generator=self.generator,
         )
