@@ -58,7 +58,7 @@ def test_the_engine_and_its_sessions_follow_the_protocols(engine: DuckDBEngine) 
 
 
 def test_numbers_are_tallied_over_any_number_of_batches(engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.engines.duckdb._BATCH", 1000)
+    monkeypatch.setattr("discreet.engines.session._BATCH", 1000)
     with engine.session() as session:
         counts = session.tally("SELECT CAST(i * i % 7 AS INTEGER) FROM range(5003) t(i)", 9)
         assert counts.tolist() == np.bincount(np.arange(5003) ** 2 % 7, minlength=9).tolist()
@@ -106,7 +106,7 @@ def test_what_is_no_number_of_64_bits_is_not_taken_for_one(engine: DuckDBEngine,
 def test_rows_are_picked_as_they_come_and_keep_their_order(
     engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discreet.engines.duckdb._GROUPS", 2048)
+    monkeypatch.setattr("discreet.engines.session._GROUPS", 2048)
     asked: list[int] = []
 
     def every_third(batch: pa.RecordBatch) -> np.ndarray:

@@ -149,7 +149,7 @@ def test_groups_that_are_shown_come_in_the_order_of_their_keys_with_their_own_su
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     without_noise(monkeypatch)
-    monkeypatch.setattr("discreet.engines.duckdb._GROUPS", 2048)  # so that groups come in several batches
+    monkeypatch.setattr("discreet.engines.session._GROUPS", 2048)  # so that groups come in several batches
     picked = lambda numbers, *_, **__: numbers % 3 == 0
     monkeypatch.setattr("discreet.query.keys.kept_by_count", picked)
     monkeypatch.setattr("discreet.query.keys.kept_by_weight", lambda w, *_, **__: (picked(w >> 20), np.ones(1)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from discreet.accounting import Budget, Cost
 from discreet.engines import DuckDBEngine
@@ -27,6 +27,7 @@ from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes, told_by
 from discreet.query.limits import refusal_of, set_limit
 from discreet.query.measuring import Measured, measure
+from discreet.query.models import with_price
 from discreet.query.opening import budget_of, establish, ledger_of, policy_of, versions_of
 from discreet.query.parse import render
 from discreet.query.records import records_of
@@ -34,42 +35,18 @@ from discreet.query.report import report_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
 
     from discreet.ledger import Entry
     from discreet.mechanisms import Mechanism
     from discreet.query.catalog import Catalog
+    from discreet.query.models import Model
     from discreet.query.plan import Question
     from discreet.query.policy import Policy
 
 __all__ = ["Curator"]
-
-
-class Model(Protocol):
-    """What `Curator.fit` can fit: `discreet.learning` has them."""
-
-    @property
-    def price(self) -> Cost:
-        """The most that a fit reveals, known before any data is read."""
-
-    def fit_unseen(self, X: Any, y: Any, *, names: Sequence[str] | None = None) -> Any:
-        """Learn, at no more than the price; whether it succeeds depends on no value in the data."""
-
-
-def _with_price(model: Any) -> Model:
-    """The model; for a pipeline, what the first of its steps that is private makes of it."""
-    if hasattr(type(model), "price") and hasattr(type(model), "fit_unseen"):
-        priced: Model = model
-        return priced
-    for step in getattr(model, "steps", ()):
-        if hasattr(step[-1], "private_pipeline"):
-            pipeline: Model = step[-1].private_pipeline(model)
-            return pipeline
-    raise InvalidArgument(
-        "model", type(model).__name__, "pass a model of discreet.learning, such as LogisticRegression()"
-    )
 
 
 class Curator:
@@ -284,7 +261,7 @@ class Curator:
         self._check_open()
         if not isinstance(text, str):
             raise InvalidArgument("text", text, "pass a SELECT, as text")
-        model = _with_price(model)
+        model = with_price(model)
         if target is None and getattr(model, "needs_target", True):
             raise InvalidArgument(
                 "target", None, "this model learns a target: name the column of the SELECT that is it"
