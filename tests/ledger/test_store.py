@@ -34,6 +34,62 @@ def test_commits_wait_for_the_disk_and_writers_for_each_other(path: Path) -> Non
     assert pragma == {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 60_000}
 
 
+def test_charges_wait_for_the_disk_whatever_was_written_before(path: Path) -> None:
+    store = Ledger.open(path)._store
+    found = []
+    for durable in (True, False, True):
+        with store.writing(durable=durable) as connection:
+            found.append(connection.exec_driver_sql("PRAGMA synchronous").scalar())
+    assert found == [2, 1, 2]  # FULL and NORMAL
+
+
+def test_whatever_part_of_the_log_a_loss_of_power_leaves_no_charge_that_was_granted_is_missing(tmp_path: Path) -> None:
+    """A synced log is on the disk; of what was written since, any part may be, and it may be torn anywhere."""
+    path, copy = tmp_path / "ledger.db", tmp_path / "copy.db"
+    log, copied = Path(f"{path}-wal"), Path(f"{copy}-wal")
+    ledger = Ledger.open(path)
+    ledger.establish("d", Budget(epsilon=1.0))
+    for number in range(1, 4):
+        entry = ledger.reserve("d", Cost.pure(0.125), fingerprint=f"f{number}")
+        synced = log.stat().st_size
+        ledger.complete(entry, b"answer", told={"bound": [number]})
+        written = log.read_bytes()
+        assert len(written) > synced
+        states = set()
+        for end in range(synced, len(written), 1000):
+            for rest in (b"", bytes(len(written) - end)):  # cut off, or a hole where nothing was written
+                copy.write_bytes(path.read_bytes())
+                copied.write_bytes(written[:end] + rest)
+                with Ledger.open(copy) as found:
+                    assert found.remaining("d") == 1.0 - 0.125 * number
+                    states.add(found.verify().released)
+                    assert found.told("d", ["bound"])["bound"] in ([*range(number, 0, -1)], [*range(number - 1, 0, -1)])
+        assert states == {number - 1}  # the end of the log is never there: the answer is undone as a whole
+        assert ledger.verify(anchor=str(ledger.head)).released == number
+    ledger.close()
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_head_that_was_noted_is_on_the_disk(path: Path, linked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[int, int]] = []
+    fsync = os.fsync
+
+    def watched(descriptor: int) -> None:
+        fsync(descriptor)
+        synced.append((os.fstat(descriptor).st_ino, os.fstat(descriptor).st_size))
+
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+    ledger = Ledger.open(link if linked else path)
+    ledger.complete(ledger.reserve("d", Cost.pure(0.125)), b"answer")
+    monkeypatch.setattr(os, "fsync", watched)
+    log = Path(f"{path}-wal").stat()
+    for look in (lambda: ledger.head, ledger.verify):
+        synced.clear()
+        look()
+        assert synced == [(log.st_ino, log.st_size)]
+
+
 def test_a_new_file_is_its_owners_alone(path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     ledger = Ledger.open(path)

@@ -153,7 +153,9 @@ class Ledger:
     def head(self) -> Head:
         """The end of the chain. Keep it elsewhere: `verify(anchor=...)` then also finds entries cut off at the end."""
         with self._store.reading() as connection:
-            return self._books.tip(connection, now()).head
+            head = self._books.tip(connection, now()).head
+        self._store.settle()
+        return head
 
     # ---------------------------------------------------------------- budgets
 
@@ -275,10 +277,11 @@ class Ledger:
     def complete(
         self, entry: Entry, answer: bytes | None = None, *, told: Mapping[str, Sequence[Any]] | None = None
     ) -> None:
-        """States, durably, that the release was made, and keeps its answer for when the question is asked again.
+        """States that the release was made, and keeps its answer for when the question is asked again.
 
         `told` is what the release has told besides: lists of JSON values by name, for `told` to find. All of it has to
-        be paid for by the cost of the entry. Show the answer after this returns, and not at all if it raises.
+        be paid for by the cost of the entry. Show the answer after this returns, and not at all if it raises. It does
+        not wait for the disk: if the power fails before the next charge, the cost stays spent and the answer is lost.
         """
         if answer is not None:
             if not isinstance(answer, bytes | bytearray | memoryview):
@@ -418,7 +421,9 @@ class Ledger:
         store = self._store if self.path is None else Store(self.path, read_only=True)  # others need not wait
         try:
             with store.reading() as connection:
-                return verify(connection, name=self._store.name, chain=self._chain, anchor=head)
+                report = verify(connection, name=self._store.name, chain=self._chain, anchor=head)
+            store.settle()
+            return report
         finally:
             if store is not self._store:
                 store.close()
@@ -462,7 +467,7 @@ class Ledger:
     def _close_reservation(self, entry: Entry, kind: str, details: dict[str, Any], answer: bytes | None) -> None:
         if not isinstance(entry, Entry):
             raise InvalidArgument("entry", entry, "pass the entry that ledger.reserve(...) returned")
-        with self._store.writing() as connection:
+        with self._store.writing(durable=False) as connection:
             tip = self._books.tip(connection, now())
             close(self._books, connection, tip, entry, kind=kind, details=details, answer=answer)
 

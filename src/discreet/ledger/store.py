@@ -1,6 +1,8 @@
 """The file of a ledger: one connection for each process, transactions, and what goes wrong put into words.
 
-SQLite in WAL mode with `synchronous = FULL`: a transaction that was committed survives the process and the power.
+SQLite in WAL mode with `synchronous = FULL`: a transaction that was committed survives the process and the power. One
+that need not be durable survives the process alone (`synchronous = NORMAL`): the next durable one takes it along; if
+the power fails before, it is undone with all that followed it, since the log is read as far as it is whole.
 Writers take turns (BEGIN IMMEDIATE): threads by a lock, processes by the lock of the file, for which they wait.
 """
 
@@ -11,6 +13,7 @@ import sqlite3
 import threading
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sqlalchemy
@@ -23,7 +26,6 @@ from discreet.ledger.statements import driver_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from sqlalchemy.engine import Connection, Engine
 
@@ -65,12 +67,16 @@ class Store:
                 self._undo(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A transaction that nobody else writes during; durable once the block has ended, undone if it fails."""
+    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
+        """A transaction that nobody else writes during; durable once the block has ended, undone if it fails.
+
+        With `durable` False it does not wait for the disk: a loss of power may undo it.
+        """
         with self._turn(), self._in_words():
             connection = self._live()
             if self.read_only:
                 raise LedgerError(self.name, "was opened for reading only", "Open it with Ledger.open(path) to write.")
+            driver_of(connection).execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             driver_of(connection).execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -79,6 +85,17 @@ class Store:
             except BaseException:
                 self._undo(connection)
                 raise
+
+    def settle(self) -> None:
+        """Makes durable what others may build on: all that was committed until now, by whomever."""
+        if self.path is None:
+            return
+        with self._in_words(), suppress(FileNotFoundError):  # without a log all of it is in the file, which is durable
+            log = os.open(self._log, os.O_RDONLY)
+            try:
+                os.fsync(log)
+            finally:
+                os.close(log)
 
     def copy_to(self, path: Path) -> None:
         """A consistent copy of the database in a new file, whoever writes meanwhile."""
@@ -202,8 +219,12 @@ class Store:
         return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) and not self._has_log()
 
     def _has_log(self) -> bool:
+        return self._log.exists()
+
+    @property
+    def _log(self) -> Path:
         assert self.path is not None
-        return self.path.with_name(self.path.name + "-wal").exists()
+        return Path(f"{os.path.realpath(self.path)}-wal")  # beside the file itself, not beside a link to it
 
     def _prepare(self, connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN")  # one look: between two, another process may have made the ledger
