@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.query.bounding import Grid
-from discreet.query.by_row import row_total
+from discreet.query.by_row import are_exact, row_grid, row_total, row_totals
 from discreet.query.measuring import measure
 from discreet.query.moments import Moment
 from discreet.query.options import Options
@@ -35,23 +35,25 @@ def everything_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.query.keys.kept_by_weight", lambda *a, **b: (every(*a), np.ones(1)))
 
 
+@pytest.mark.parametrize("double", [False, True])
 @pytest.mark.parametrize("coarser", [0, 3, 11])
 @pytest.mark.parametrize("kind", ["sum", "square"])
 @pytest.mark.parametrize("bounds", [(-5.0, 30.0), (2.0, 30.0), (-0.3, 0.1), None])
 def test_a_row_counts_with_its_value_cut_to_the_bounds_in_whole_steps(
-    bounds: tuple[float, float] | None, kind: str, coarser: int
+    bounds: tuple[float, float] | None, kind: str, coarser: int, double: bool
 ) -> None:
     moment = Moment(kind, "x", bounds, centre=0.0 if bounds is None else bounds[0] / 2)
     low, high = bounds or (-(2.0**31), 2.0**31)
     table = pa.table({"x": pa.array(VALUES, pa.float64())})
     with session_of(table) as session:
-        got = session.numpy(f"SELECT x, {moment.value(coarser)} AS v FROM t")
+        got = session.numpy(f"SELECT x, {moment.value(coarser, double=double)} AS v FROM t")
     for x, value in zip(got["x"], got["v"], strict=True):
         if x is None or math.isnan(x):
             assert value is None
             continue
         moved = min(max(x, low), high) - moment.centre
         exact = (moved * moved if kind == "square" else moved) / math.ldexp(moment.quantum, coarser)
+        assert value == int(value)
         assert abs(value - exact) <= 0.5 + 1e-9 * abs(exact)
         if bounds is not None:
             assert abs(value) <= moment.steps_of_row(coarser)
@@ -68,6 +70,63 @@ def test_the_rows_that_have_a_value_are_those_that_a_sum_adds_up(bounds: tuple[f
         for coarser in (0, 7):
             got = session.numbers(f"SELECT {present.total()} AS a, count({total.value(coarser)}) AS b FROM t")
             assert got["a"].tolist() == got["b"].tolist() == [len(VALUES) + 1]
+
+
+ONE_SIGN = Aggregate("sum", "a1", "sum", "xx", bounds=(0.0, 30.0))
+TWO_SIGNS = Aggregate("sum", "a2", "other", "xx", bounds=(-1.0, 30.0))
+
+
+def test_only_sums_of_one_sign_are_taken_in_doubles() -> None:
+    plan = private_plan(
+        block(Aggregate("count", "a0", "count"), ONE_SIGN, TWO_SIGNS, row_level=True, rows_per_unit=1),
+        Target(epsilon=1.0),
+        Options(),
+    )
+    grids = {i: row_grid(moment, plan.noise_of_moment(i), rows=1) for i, moment in enumerate(plan.moments)}
+    assert [m.sign for m in plan.moments] == [1, 1, 0]
+    for double, kinds in ((True, "ifi"), (False, "iii")):
+        totals = row_totals(plan, grids, rows=1, double=double)
+        listed = ", ".join(f"{total} AS {name}" for name, total in totals.items())
+        with session_of(visits(12, 40, 3)) as session:
+            found = session.numbers(f"SELECT {listed} FROM ({plan.block.rows})")
+        assert "".join(numbers.dtype.kind for numbers in found.values()) == kinds
+
+
+@pytest.mark.parametrize("keys", [(), (PUBLIC,), (PRIVATE,)], ids=["all", "public", "private"])
+def test_totals_that_are_too_large_for_doubles_are_taken_in_integers(
+    keys: tuple[Key, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_noise(monkeypatch)
+    everything_kept(monkeypatch)
+    plan = private_plan(
+        block(*BOUNDED, ONE_SIGN, keys=keys, row_level=True, rows_per_unit=1),
+        Target(epsilon=1.0, delta=1e-9),
+        Options(),
+    )
+    asked: list[str] = []
+    found = []
+    for largest in (2.0**53, 1000.0):
+        monkeypatch.setattr("discreet.query.by_row._EXACT", largest)
+        with session_of(visits(12, 40, 3)) as session:
+            for name in ("numbers", "filtered"):
+                method = getattr(session, name)
+                monkeypatch.setattr(session, name, lambda sql, *a, m=method: (asked.append(sql), m(sql, *a))[1])
+            found.append(steps(session, plan)[0])
+        assert ["DOUBLE) AS s" in sql for sql in asked] == ([True] if largest > 1000 else [True, False])
+        asked.clear()
+    for doubles, integers in zip(*found, strict=True):
+        np.testing.assert_allclose(doubles, integers, atol=1)  # halves of a step are rounded to even, or up
+
+
+def test_the_engine_adds_whole_doubles_exactly_below_two_to_the_53() -> None:
+    step = (1 << 26) - 1
+    for rows in ((1 << 27) - 1, (1 << 27) + (1 << 22)):  # 138 million rows
+        with session_of(pa.table({"x": [1]})) as session:
+            sql = f"SELECT sum(round(CAST({step} + i * 0 AS DOUBLE))) AS s FROM range({rows}) r(i)"
+            total = session.numbers(sql)["s"]
+        assert are_exact(total) == (rows * step < 2**53)
+        if are_exact(total):
+            assert int(total[0]) == rows * step
 
 
 @pytest.mark.parametrize("exponent", [0, 5])

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from discreet.engines import exact_integers
+from discreet.engines.arrow import array_of
 from discreet.query.bounding import Grid, clipped, make_per, make_sizes, norm, spread
-from discreet.query.by_row import by_key, by_public_group, row_grid, row_total
+from discreet.query.by_row import are_exact, by_key, by_public_group, row_grid, row_totals
 from discreet.query.choices import bound_of, bucket
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from discreet.query.laws import NoisySum
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
     from discreet.query.run import Run
 
 __all__ = ["measure_moments"]
+
+T = TypeVar("T")
 
 
 def measure_moments(run: Run) -> tuple[NoisySum, ...]:
@@ -51,7 +57,10 @@ def _by_row(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
             run.bounds[plan.bound_of_moment(i)] = grids[i].bound * moment.quantum
     if not plan.public:
         if known and not plan.ranks and not plan.distincts:
-            return grids, _selected(run, _row_totals(run, grids, rows), rows)
+            kept = _exactly(partial(_shown_sums, run, rows), plan, grids, rows)
+            run.size = kept.num_rows
+            run.selected = {key.column: kept.column(key.column) for key in plan.block.keys}
+            return grids, [array_of(kept.column(f"s{i}")).astype(np.int64) for i in grids]
         cell = run.rows.cell
         found = session.numbers(f"SELECT {cell} AS g, count(*) AS w FROM {run.rows.source} GROUP BY {cell}")
         run.keep(found["g"][run.shown(found["w"], rows)])
@@ -59,33 +68,47 @@ def _by_row(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
         grids = _row_grids(run, rows)
     if not plan.moments:
         return {}, []
-    totals = _row_totals(run, grids, rows)
-    if plan.public:
-        return grids, _spread(run, session.numbers(by_public_group(session, plan, totals)))
-    source, place = run.grouped(run.rows.source, run.rows.cell)
-    listed = ", ".join(f"{total} AS {name}" for name, total in totals.items())
-    return grids, _spread(run, session.numbers(f"SELECT {place} AS g, {listed} FROM {source} GROUP BY {place}"))
+    return grids, _spread(run, _exactly(partial(_row_sums, run), plan, grids, rows))
 
 
-def _row_totals(run: Run, grids: dict[int, Grid], rows: int) -> dict[str, str]:
-    moments = run.plan.moments
-    totals = {i: row_total(moments[i], grids[i], rows=rows) for i in grids}
-    for i, j in ((i, j) for i in grids for j in grids if moments[i].is_present_in(moments[j])):
-        totals[i] = f"count({moments[j].value(grids[j].exponent)})"  # which the engine computes once for both
-    return {f"s{i}": f"CAST({total} AS BIGINT)" for i, total in totals.items()}
+def _exactly(take: Callable[[dict[str, str]], tuple[T, bool]], plan: Private, grids: dict[int, Grid], rows: int) -> T:
+    """What `take` makes of the totals over rows, given the SQL of each by name; it says besides if they are exact.
+
+    They are taken in doubles first, and again in integers if one is too large for that.
+    """
+    taken, exact = take(row_totals(plan, grids, rows=rows, double=True))
+    return taken if exact else take(row_totals(plan, grids, rows=rows, double=False))[0]
 
 
-def _selected(run: Run, totals: dict[str, str], rows: int) -> list[NDArray[np.int64]]:
-    """The totals of the groups that are shown, by one statement: in order of their keys, not that of the engine."""
-    keys = [key.column for key in run.plan.block.keys]
+def _row_sums(run: Run, totals: dict[str, str]) -> tuple[dict[str, NDArray[Any]], bool]:
+    """Totals over rows of groups that are known, and whether they are exact."""
+    if run.plan.public:
+        statement = by_public_group(run.session, run.plan, totals)
+    else:
+        source, place = run.grouped(run.rows.source, run.rows.cell)
+        listed = ", ".join(f"{total} AS {name}" for name, total in totals.items())
+        statement = f"SELECT {place} AS g, {listed} FROM {source} GROUP BY {place}"
+    found = run.session.numbers(statement)
+    return found, all(are_exact(found[name]) for name in totals)
+
+
+def _shown_sums(run: Run, rows: int, totals: dict[str, str]) -> tuple[pa.Table, bool]:
+    """Totals over rows of the groups that are shown, by one statement, and whether those of all groups are exact.
+
+    They come in order of their keys, not that of the engine. If they have to be taken again, which groups are shown is
+    drawn anew: whether that is so depends on all groups alike, and not on what was drawn.
+    """
+    keys = ", ".join(key.column for key in run.plan.block.keys)
     summed = by_key(run.plan, ["count(*) AS w", *(f"{total} AS {name}" for name, total in totals.items())])
-    kept = run.session.filtered(
-        f"SELECT * FROM ({summed}) ORDER BY {', '.join(keys)}",
-        lambda groups: run.shown(exact_integers(groups.column("w")), rows),
-    )
-    run.size = kept.num_rows
-    run.selected = {key: kept.column(key) for key in keys}
-    return [exact_integers(kept.column(name)) for name in totals]
+    exact = True
+
+    def shown(groups: pa.RecordBatch) -> NDArray[np.bool_]:
+        nonlocal exact
+        exact = exact and all(are_exact(array_of(groups.column(name))) for name in totals)
+        return run.shown(exact_integers(groups.column("w")), rows)
+
+    kept = run.session.filtered(f"SELECT * FROM ({summed}) ORDER BY {keys}", shown)
+    return kept, exact
 
 
 def _row_grids(run: Run, rows: int) -> dict[int, Grid]:
@@ -175,7 +198,7 @@ def _folded(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
 
 def _spread(run: Run, found: dict[str, NDArray[Any]]) -> list[NDArray[np.int64]]:
     """The sums of all moments, by group."""
-    return [run.placed(found["g"], found[f"s{i}"]) for i in range(len(run.plan.moments))]
+    return [run.placed(found["g"], found[f"s{i}"].astype(np.int64)) for i in range(len(run.plan.moments))]
 
 
 def _noisy(run: Run, i: int, grid: Grid, sums: NDArray[np.int64]) -> NoisySum:
