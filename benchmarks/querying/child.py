@@ -28,7 +28,7 @@ def raw(job: Job) -> tuple[Run, Callable[[Any], Any]]:
     asked = question(job["question"])
     connection = connected(Path(job["visits"]), Path(job["users"]))
     return (
-        lambda: connection.execute(asked.sql).to_arrow_table(),
+        lambda: connection.execute(asked.raw or asked.sql).to_arrow_table(),
         lambda table: {"answer": cells(zip(*table.to_pydict().values(), strict=True), len(asked.keys))},
     )
 

@@ -22,11 +22,15 @@ BINS_PER_UNIT_OF_LOG = 25
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """One question: ``keys`` are the grouping columns, ``values`` the released ones."""
+    """One question: ``keys`` are the grouping columns, ``values`` the released ones.
+
+    ``raw`` is the statement without privacy, where it is not the analyst's: the sum of b is one of clamped values.
+    """
 
     name: str
     sql: str
     floor: str
+    raw: str = ""
     keys: tuple[str, ...] = ()
     values: tuple[str, ...] = ("n",)
     judged: int | None = None
@@ -57,8 +61,9 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         name="b",
-        described="SUM(spend)",
+        described="SUM(spend), clamped",
         sql="SELECT SUM(spend) AS total FROM visits",
+        raw=f"SELECT {_SPEND} AS total FROM visits",
         values=("total",),
         floor=f"SELECT sum(least(total, {{clip_total}})) AS total FROM "
         f"(SELECT {_SPEND} AS total FROM visits GROUP BY user_id)",
