@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 from discreet.engines import DuckDBEngine, DuckDBSession
-from discreet.query import measuring, ranking, ranks
+from discreet.query import measuring
 from discreet.query import run as running
 from discreet.query.plan import Aggregate, Block, Key
 from discreet.query.private import Private
+from discreet.query.ranks import bisection, choice
 
 CITIES = ("Bern", "Oslo", "Rome", None)
 
@@ -68,8 +69,8 @@ def without_noise(monkeypatch: pytest.MonkeyPatch, bound: int | None = None) -> 
     for name in ("rounded_gaussian", "rounded_laplace"):
         monkeypatch.setattr(running, name, none)
     monkeypatch.setattr(running, "staircase", lambda epsilon, sensitivity, split, size, **_: none(epsilon, size))
-    monkeypatch.setattr(ranks, "rounded_gaussian", none)
-    monkeypatch.setattr(ranking, "rounded_laplace", none)
+    monkeypatch.setattr(bisection, "rounded_gaussian", none)
+    monkeypatch.setattr(choice, "rounded_laplace", none)
     for name in ("choose_bound", "choose_share"):
         monkeypatch.setattr(running, name, lambda buckets, *_, **__: int(max(buckets)) if bound is None else bound)
 

@@ -17,12 +17,13 @@ import pytest
 
 from discreet import Budget, Curator
 from discreet.errors import InvalidArgument
-from discreet.query import Policy, measuring, quantiles
+from discreet.query import Policy, measuring
 from discreet.query import keys as key_selection
 from discreet.query import run as running
 from discreet.query.asked import Asked
 from discreet.query.policy import ColumnPolicy, TablePolicy
 from discreet.query.private import Private
+from discreet.query.ranks import measure as ranks
 from discreet.query.remembered import Choice
 from query.tables import without_noise
 
@@ -91,7 +92,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Seen]]:
     found: list[Seen] = []
     without_noise(monkeypatch)
     monkeypatch.setattr(running.Run, "secret", 12345)
-    noise, rank, keep = running.Run.with_noise, quantiles.measure_rank, running.Run.keep
+    noise, rank, keep = running.Run.with_noise, ranks.measure_rank, running.Run.keep
 
     def spied_noise(self: Any, sums: Any, grid: Any, measure: int, *, quantum: float) -> Any:
         found[-1].sums.append((np.asarray(sums, dtype=float), grid.sensitivity, self.plan.law(measure).kind))
@@ -122,7 +123,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Seen]]:
 
     monkeypatch.setattr(running.Run, "with_noise", spied_noise)
     monkeypatch.setattr(running.Run, "keep", spied_keep)
-    monkeypatch.setattr(quantiles, "measure_rank", spied_rank)
+    monkeypatch.setattr(ranks, "measure_rank", spied_rank)
     for name in ("choose_bound", "choose_share"):
         monkeypatch.setattr(running, name, choice)
     monkeypatch.setattr(key_selection, "kept_by_weight", kept(False))

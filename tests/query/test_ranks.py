@@ -14,13 +14,15 @@ from scipy.special import bdtr
 
 from discreet.accounting import Cost
 from discreet.noise import rounded_gaussian
-from discreet.query import ranking, ranks
 from discreet.query.measuring import measure
 from discreet.query.options import Options
 from discreet.query.plan import Aggregate, Key
 from discreet.query.private import private_plan
-from discreet.query.ranking import measure_rank
-from discreet.query.ranks import Cells, Scale, Units
+from discreet.query.ranks import bisection, choice
+from discreet.query.ranks.cells import Cells
+from discreet.query.ranks.measure import measure_rank
+from discreet.query.ranks.scale import Scale
+from discreet.query.ranks.units import Units
 from discreet.query.target import Target
 from query.tables import PUBLIC, block, session_of, visits, without_noise
 
@@ -81,9 +83,9 @@ def test_rows_counted_here_make_the_cells_that_the_engine_would(
         seen.append(cells)
         return measure_rank(cells, *given, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("discreet.query.quantiles.measure_rank", keep)
+    monkeypatch.setattr("discreet.query.ranks.measure.measure_rank", keep)
     for most in (1 << 30, 0):
-        monkeypatch.setattr("discreet.query.quantiles._TALLIED", most)
+        monkeypatch.setattr("discreet.query.ranks.measure._TALLIED", most)
         with session_of(table) as session:
             measure(session, plan)
     here, there = seen
@@ -135,7 +137,7 @@ def test_all_questions_of_a_bisection_cost_no_more_than_the_measure(
         asked.append(width)
         return rounded_gaussian(width, size)
 
-    monkeypatch.setattr(ranks, "rounded_gaussian", spied)
+    monkeypatch.setattr(bisection, "rounded_gaussian", spied)
     noise, bound = 2.5, 3.0
     units = Units.of(scale, bound, noise, gaussian=True)
     cells = cells_of(np.random.default_rng(1).normal(20, 9, 900), scale, units.weight, groups=3)
@@ -195,9 +197,9 @@ def test_intervals_around_chosen_quantiles_hold_as_often_as_they_say(probability
 
 
 def test_intervals_around_chosen_quantiles_fail_by_the_stated_law_and_widen_with_the_confidence() -> None:
-    share, rest = ranking._AROUND, 1 - ranking._AROUND - ranking._COUNTED
+    share, rest = choice._AROUND, 1 - choice._AROUND - choice._COUNTED
     u = np.random.default_rng(1).exponential(share / rest, 10**6)
-    y = ranking._AIMED
+    y = choice._AIMED
     fails = np.mean(np.exp(-y) * -np.expm1(-u) / (2 - np.exp(-y - u)))
     assert 0.040 < fails < 0.046
     units = Units.of(SCALES["positive"], 1.0, 1.0, gaussian=False)
@@ -214,7 +216,7 @@ def test_all_choices_of_a_quantile_cost_no_more_than_the_measure(
     weighed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     levels: list[float] = []
-    choose, draw = ranking.exponential_choice, ranking.rounded_laplace
+    choose, draw = choice.exponential_choice, choice.rounded_laplace
     noise, bound, scale = 2.5, 3.0, SCALES["positive"]
     units = Units.of(scale, bound, noise, gaussian=False)
     change = 0.75 * bound * units.weight * units.parts  # of S, and so of every score, by one unit
@@ -227,8 +229,8 @@ def test_all_choices_of_a_quantile_cost_no_more_than_the_measure(
         levels.append(bound * units.weight / width)
         return draw(width, size)
 
-    monkeypatch.setattr(ranking, "exponential_choice", chosen)
-    monkeypatch.setattr(ranking, "rounded_laplace", drawn)
+    monkeypatch.setattr(choice, "exponential_choice", chosen)
+    monkeypatch.setattr(choice, "rounded_laplace", drawn)
     cells = cells_of(np.random.default_rng(1).normal(20, 9, 900), scale, units.weight)
     aggregate = Aggregate("quantile", "a0", "q", "x0", probability=0.75)
     measure_rank(
@@ -254,7 +256,7 @@ def test_a_unit_with_little_weight_in_many_groups_moves_what_is_known_of_their_r
             seen.append((exact, self.scale))
             return exact
 
-    monkeypatch.setattr(ranking, "rounded_laplace", lambda scale, *_, **__: Spy(scale))
+    monkeypatch.setattr(choice, "rounded_laplace", lambda scale, *_, **__: Spy(scale))
     groups, noise, scale = 100, 2.0, SCALES["positive"]
     units = Units.of(scale, 1.0, noise, gaussian=False)
     each = units.weight // groups
@@ -265,7 +267,7 @@ def test_a_unit_with_little_weight_in_many_groups_moves_what_is_known_of_their_r
             cells, aggregate, bound=1.0, units=units, noise=noise, gaussian=False, generator=None, weighed=True
         )
     (fewer, width), (more, _) = seen
-    assert np.abs(more - fewer).sum() / width <= ranking._COUNTED / noise
+    assert np.abs(more - fewer).sum() / width <= choice._COUNTED / noise
 
 
 @given(epsilon=st.floats(0.01, 6.0), part=st.floats(0.0, 0.98))
@@ -345,7 +347,7 @@ def test_one_unit_moves_the_weights_below_any_place_by_no_more_than_its_bound(se
         without_noise(patch, bound=6)
         taken: list[Cells] = []
         patch.setattr(
-            "discreet.query.quantiles.measure_rank",
+            "discreet.query.ranks.measure.measure_rank",
             lambda cells, *_, **facts: taken.append((cells, facts["bound"], facts["units"])),  # type: ignore[func-returns-value]
         )
         aggregate = Aggregate("quantile", "a0", "q", "nx", probability=0.5, bounds=(0.0, 40.0), kind="integer")

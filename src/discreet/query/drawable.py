@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from discreet.errors import InvalidArgument
 from discreet.mechanisms import KeySelection
 from discreet.query.keys import WEIGHT
-from discreet.query.ranks import Scale, Units
+from discreet.query.ranks.scale import Scale
+from discreet.query.ranks.units import Units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,8 @@ from discreet.accounting import Cost
 from discreet.engines import arrow_column
 from discreet.query.laws import Law, NoisySum
 from discreet.query.measuring import Measured
-from discreet.query.ranks import RankAnswer, Scale
+from discreet.query.ranks.answer import RankAnswer
+from discreet.query.ranks.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

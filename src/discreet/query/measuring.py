@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.query.distinct import measure_distinct
-from discreet.query.quantiles import measure_ranks
+from discreet.query.ranks.measure import measure_ranks
 from discreet.query.run import Run
 from discreet.query.sums import measure_moments
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from discreet.noise import Generator
     from discreet.query.laws import NoisySum
     from discreet.query.private import Private
-    from discreet.query.ranks import RankAnswer
+    from discreet.query.ranks.answer import RankAnswer
     from discreet.query.remembered import Choice
 
 __all__ = ["Measured", "measure"]

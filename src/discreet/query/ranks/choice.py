@@ -1,4 +1,4 @@
-r"""Quantiles, MIN and MAX with Laplace-like noise: exponential mechanisms over the cells of `ranks`.
+r"""Quantiles, MIN and MAX with Laplace-like noise: exponential mechanisms over the cells.
 
 The quantile is in cell t if S is below 0 at its lower edge and not at its upper one, and the score of a cell is how far
 that is from being so [Smith 2011]:
@@ -40,16 +40,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.noise import exponential_choice, rounded_laplace
-from discreet.query.ranks import VARIED, RankAnswer, Statistic, beyond, bisected
+from discreet.query.ranks.answer import RankAnswer
+from discreet.query.ranks.statistic import VARIED, Statistic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from discreet.noise import Generator
     from discreet.query.plan import Aggregate
-    from discreet.query.ranks import Cells, Units
+    from discreet.query.ranks.cells import Cells
 
-__all__ = ["measure_rank"]
+__all__ = ["chosen"]
 
 _FAR = 3.0
 _AROUND = 0.12  # share of the price for the interval
@@ -60,33 +61,7 @@ _LARGEST = 2.0**60  # no interval needs to aim at more: no table has so many row
 _AIMED = 0.6  # y: what the interval aims at, in units of the noise of its choice
 
 
-def measure_rank(
-    cells: Cells,
-    aggregate: Aggregate,
-    *,
-    bound: float,
-    units: Units,
-    noise: float,
-    gaussian: bool,
-    generator: Generator | None,
-    weighed: bool = False,
-) -> RankAnswer:
-    """The quantile of every group; one unit moves weights by at most `bound` rows (l2 over groups, or one group alone).
-
-    `noise` is the noise multiplier of the whole measure; on the Laplace path its inverse is the epsilon. `weighed` says
-    that rows of large units weigh less than 1, which the intervals allow for.
-    """
-    size = bound * units.weight
-    if gaussian:
-        return bisected(
-            cells, aggregate, size, units.parts, noise=noise, weighed=units.weight * weighed, generator=generator
-        )
-    return _chosen(
-        cells, aggregate, size, units.parts, noise=noise, weighed=units.weight * weighed, generator=generator
-    )
-
-
-def _chosen(
+def chosen(
     cells: Cells,
     aggregate: Aggregate,
     bound: float,
@@ -131,31 +106,31 @@ def _chosen(
         s *= statistic.a + statistic.b
         s += statistic.shift - statistic.b * int(cells.total[g])
         fits = np.minimum(np.minimum(-s[:-1], s[1:]), 0)
-        chosen = exponential_choice(fits - preference, scale=factor, generator=generator)
+        index = exponential_choice(fits - preference, scale=factor, generator=generator)
         # Of MIN and MAX the edge behind which the extreme is for certain; of whole numbers the cell is the value.
         edge = 0.0 if aggregate.function == "max" else 1.0
-        places.append(every[chosen] + (edge if extreme and not cells.scale.whole else 0.5))
+        places.append(every[index] + (edge if extreme and not cells.scale.whole else 0.5))
         if not extreme:
-            held = _held(s, chosen)
-            far_chosen = exponential_choice(-np.abs(held - round(aims[g])), scale=scale, generator=generator)
+            held = _held(s, index)
+            far = exponential_choice(-np.abs(held - round(aims[g])), scale=scale, generator=generator)
             # Cells that are no whole numbers are narrow, and one more on either side makes up for their edges.
-            far_chosen += not cells.scale.whole
-            lefts.append(every[chosen] - far_chosen)
-            rights.append(every[chosen] + far_chosen + 1)
+            far += not cells.scale.whole
+            lefts.append(every[index] - far)
+            rights.append(every[index] + far + 1)
     place = np.array(places, dtype=float)
     if extreme:
-        return beyond(cells, aggregate, place)
+        return RankAnswer.extreme(cells.scale, place, function=aggregate.function)
     first, last = np.full(place.shape, float(cells.first)), np.full(place.shape, cells.last + 1.0)
     found = RankAnswer.alone(cells.scale, place, first, last)
     return replace(found, left=np.array(lefts, dtype=float), right=np.array(rights, dtype=float))
 
 
-def _held(s: NDArray[np.int64], chosen: int) -> NDArray[np.int64]:
+def _held(s: NDArray[np.int64], index: int) -> NDArray[np.int64]:
     """m(h) for h = 0, 1, … around the chosen cell, from S at all edges; beyond the grid S is what it is at its end."""
     cells = len(s) - 1
     left, right = np.full(cells, -s[0]), np.full(cells, s[-1])
-    left[: chosen + 1] = -s[chosen::-1]
-    right[: cells - chosen] = s[chosen + 1 :]
+    left[: index + 1] = -s[index::-1]
+    right[: cells - index] = s[index + 1 :]
     held: NDArray[np.int64] = np.minimum(left, right)
     return held
 
