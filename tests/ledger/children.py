@@ -14,6 +14,7 @@ import resource
 import signal
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -243,6 +244,84 @@ def protected_by_many(path: Path, processes: int) -> dict[str, int]:
     return {unit: len(said_by) for unit, said_by in lines.items()}
 
 
+def parted(path: Path) -> list[float]:
+    """A child spends from an object that its parent made and closes; what is left, by the child and by a newcomer."""
+    ledger = Ledger.open(path)
+    ledger.establish("d", BUDGET)
+    closed, told = os.pipe()
+
+    def work(end: int) -> None:
+        ledger.reserve("d", COST)
+        say(end, "granted")
+        os.read(closed, 1)
+        for _ in range(10):
+            ledger.reserve("d", COST)
+        say(end, ledger.remaining("d"))
+
+    child, end = forked(work)
+    os.read(end, len("granted\n"))
+    ledger.close()
+    os.write(told, b".")
+    lines = said(end)
+    assert os.waitpid(child, 0)[1] == 0
+    with Ledger.open(path) as newcomer:
+        newcomer.verify()
+        return [float(lines[0][0]), newcomer.remaining("d")]
+
+
+def forked_in_use(path: Path, children: int) -> int:
+    """Threads spend while their process is forked again and again, and the children spend as well; how many charges."""
+    ledger = Ledger.open(path)
+    ledger.establish("d", BUDGET)
+    over, counts = threading.Event(), [0, 0]
+
+    def spend(index: int) -> None:
+        while not over.is_set():
+            ledger.reserve("d", COST)
+            counts[index] += 1
+
+    threads = [threading.Thread(target=spend, args=(index,)) for index in range(len(counts))]
+    for thread in threads:
+        thread.start()
+
+    def work(end: int) -> None:
+        for _ in range(3):
+            say(end, ledger.reserve("d", COST).id)
+
+    granted = 0
+    for _ in range(children):
+        child, end = forked(work)
+        granted += len(said(end))
+        assert os.waitpid(child, 0)[1] == 0
+    over.set()
+    for thread in threads:
+        thread.join()
+    ledger.close()
+    with Ledger.open(path) as newcomer:
+        assert newcomer.verify().reservations == granted + sum(counts)
+    return granted
+
+
+def forked_inside(path: Path) -> list[str]:
+    """A process is forked in the middle of a transaction: what the child is told, and what is left to the parent."""
+    ledger = Ledger.open(path)
+    ledger.establish("d", BUDGET)
+
+    def work(end: int) -> None:
+        try:
+            ledger.reserve("d", COST)
+        except LedgerError as error:
+            say(end, error)
+
+    with ledger._store.writing() as connection:
+        connection.exec_driver_sql("UPDATE totals SET totals = totals")
+        child, end = forked(work)
+        lines = said(end)
+        os.waitpid(child, 0)
+    ledger.reserve("d", COST)
+    return [" ".join(lines[0]), str(ledger.remaining("d"))]
+
+
 def full(path: Path, limit: int) -> dict[str, object]:
     """Spends until the file system refuses to grow (files of this process, if `limit` > 0, else the disk itself)."""
     ledger = Ledger.open(path)
@@ -287,6 +366,9 @@ if __name__ == "__main__":
         "hammer": lambda: hammered(Path(place), int(rest[0])),
         "opening": lambda: opened_by_many(Path(place), int(rest[0])),
         "units": lambda: protected_by_many(Path(place), int(rest[0])),
+        "parted": lambda: parted(Path(place)),
+        "forking": lambda: forked_in_use(Path(place), int(rest[0])),
+        "inside": lambda: forked_inside(Path(place)),
         "full": lambda: full(Path(place), int(rest[0])),
         "unprivileged": lambda: unprivileged(Path(place), rest[0] == "write"),
     }

@@ -93,6 +93,24 @@ def test_eight_threads_spend_exactly_the_budget_and_no_more(tmp_path: Path, kind
     assert ledger.verify().released == 100
 
 
+# -------------------------------------------------------------------- forks
+
+
+def test_what_a_child_spends_is_kept_when_its_parent_closes_the_ledger(tmp_path: Path) -> None:
+    """SQLite would remove the log that the child writes to: its locks are those of the parent."""
+    assert run("parted", tmp_path / "l.db") == [pytest.approx(1 - 0.011), pytest.approx(1 - 0.011)]
+
+
+def test_a_process_can_be_forked_while_its_threads_spend(tmp_path: Path) -> None:
+    assert run("forking", tmp_path / "l.db", 10) == 30
+
+
+def test_a_fork_inside_of_a_transaction_leaves_the_ledger_to_the_parent(tmp_path: Path) -> None:
+    told, left = run("inside", tmp_path / "l.db")
+    assert "was in use when this process was forked" in told
+    assert left == "0.999"
+
+
 # -------------------------------------------------------------------- full disks
 
 

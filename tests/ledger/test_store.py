@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -275,6 +280,87 @@ def test_a_file_that_is_deleted_while_a_charge_is_written_grants_nothing(path: P
         charged()
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_log_that_is_deleted_meanwhile_grants_nothing(path: Path, replaced: bool) -> None:
+    """Charges are written to the log first: without a name it is gone when the process ends."""
+    ledger = Ledger.open(path)
+    ledger.reserve("d", Cost.pure(0.25))
+    log = Path(f"{path}-wal")
+    log.unlink()
+    if replaced:
+        log.write_bytes(b"")
+    for attempt in (lambda: ledger.reserve("d", Cost.pure(0.1)), lambda: ledger.remaining("d")):
+        with pytest.raises(LedgerError, match=r"lost the log beside it \(ledger.db-wal\) while it was in use"):
+            attempt()
+
+
+def test_a_log_that_is_deleted_while_a_charge_is_written_grants_nothing(path: Path) -> None:
+    ledger = Ledger.open(path)
+
+    def charged() -> None:
+        with ledger._store.writing() as connection:
+            connection.exec_driver_sql("UPDATE totals SET totals = totals")
+            Path(f"{path}-wal").unlink()
+
+    with pytest.raises(LedgerError, match="lost the log beside it"):
+        charged()
+
+
+def test_a_charge_is_refused_where_sqlite_took_the_file_to_be_unused(path: Path) -> None:
+    """Whoever opens and closes the file itself gives the locks of the process away; others then remove the log."""
+    ledger = Ledger.open(path)
+    ledger.reserve("d", Cost.pure(0.25))
+    path.read_bytes()
+    other = "import sys; from discreet import Ledger; print(Ledger.open(sys.argv[1]).remaining('d'))"
+    found = subprocess.run([sys.executable, "-c", other, str(path)], capture_output=True, text=True, check=True)
+    assert found.stdout == "0.5\n"
+    with pytest.raises(LedgerError, match="lost the log beside it"):
+        ledger.reserve("d", Cost.pure(0.1))
+
+
+def test_a_file_with_two_names_is_not_spent_from(path: Path) -> None:
+    """Each name would have a log of its own, and each log a budget."""
+    other = path.with_name("other.db")
+    os.link(path, other)
+    for name in (path, other):
+        with pytest.raises(LedgerError, match=r"is one of 2 names of the same file.*symbolic links"):
+            Ledger.open(name)
+        assert Ledger.open(name, read_only=True).remaining("d") == 0.75
+    other.unlink()
+    ledger = Ledger.open(path)
+    os.link(path, other)
+    with pytest.raises(LedgerError, match="is one of 2 names"):
+        ledger.reserve("d", Cost.pure(0.1))
+
+
+def test_a_file_that_was_mounted_without_its_directory_is_not_spent_from(path: Path) -> None:
+    """Its log would be where it was mounted, and another one where it came from."""
+    inside = path.with_name("it is inside")
+    inside.mkdir()
+    place = inside / "a ledger.db"
+    place.touch()
+    command = ["mount", "--bind", str(path), str(place)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("only a privileged user may mount a file")
+    try:
+        with pytest.raises(LedgerError, match=r"was put here without its directory.*Mount the whole directory"):
+            Ledger.open(place)
+        assert Ledger.open(place, read_only=True).remaining("d") == 0.75
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_symbolic_link_is_another_name_of_the_same_ledger(path: Path) -> None:
+    link = path.parent / "elsewhere" / "link.db"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    ledger, linked = Ledger.open(path), Ledger.open(link)
+    ledger.reserve("d", Cost.pure(0.25))
+    linked.reserve("d", Cost.pure(0.25))
+    assert Ledger.open(link, read_only=True).remaining("d") == ledger.remaining("d") == 0.25
+    assert [beside.name for beside in link.parent.iterdir()] == ["link.db"]
+
+
 def test_a_ledger_that_somebody_holds_for_too_long_says_so(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.ledger.store.BUSY_S", 0.05)
     ledger = Ledger.open(path)
@@ -328,12 +414,46 @@ def test_errors_inside_a_transaction_leave_nothing_behind(path: Path) -> None:
     assert ledger.remaining("d") == 0.75
 
 
+@pytest.mark.parametrize("begin", ["BEGIN IMMEDIATE", "BEGIN DEFERRED"])
+def test_an_interrupt_right_after_a_transaction_began_ends_it(
+    path: Path, begin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupts = [KeyboardInterrupt()]
+
+    class Interrupted(sqlite3.Connection):
+        def execute(self, *arguments: Any) -> Any:
+            found = super().execute(*arguments)
+            if arguments[0] == begin and interrupts:
+                raise interrupts.pop()
+            return found
+
+    monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=Interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        Ledger.open(path).reserve("d", Cost.pure(0.25))
+    ledger = Ledger.open(path)
+    interrupts.append(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        ledger.reserve("d", Cost.pure(0.25)) if "IMMEDIATE" in begin else ledger.remaining("d")
+    ledger.reserve("d", Cost.pure(0.25))
+    assert ledger.remaining("d") == 0.5
+
+
 def test_a_ledger_in_memory_is_not_shared_with_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger.in_memory()
     ledger.establish("d", Budget(epsilon=1.0))
     monkeypatch.setattr("os.getpid", lambda: -1)
     with pytest.raises(LedgerError, match="belongs to another process"):
         ledger.remaining("d")
+
+
+def test_a_ledger_in_memory_forgets_nothing_when_it_is_closed() -> None:
+    ledger = Ledger.in_memory()
+    ledger.establish("d", Budget(epsilon=1.0))
+    ledger.reserve("d", Cost.pure(0.75))
+    with ledger:
+        pass
+    ledger.establish("d", Budget(epsilon=1.0))
+    assert ledger.remaining("d") == 0.25
 
 
 def test_nobody_waits_for_somebody_who_verifies(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ class Ledger:
     def __init__(self, store: Store, chain: Chain) -> None:
         self._store, self._chain = store, chain
         self._books, self._keyed = Books(store.name, chain), chain.keyed
-        weakref.finalize(self, store.close)
+        weakref.finalize(self, store.end)
 
     # ---------------------------------------------------------------- opening
 
@@ -100,7 +100,7 @@ class Ledger:
         try:
             ledger._begin()
         except BaseException:
-            store.close()
+            store.end()
             raise
         return ledger
 
@@ -130,7 +130,7 @@ class Ledger:
             raise LedgerError(self._store.name, "was made with another key", "Pass the file of its own key.")
 
     def close(self) -> None:
-        """Closes the file; the ledger opens it again when it is used again."""
+        """Closes the file; the ledger opens it again when it is used again. One in memory goes on as it is."""
         self._store.close()
 
     def __enter__(self) -> Self:

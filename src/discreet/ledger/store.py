@@ -13,7 +13,6 @@ import sqlite3
 import threading
 import time
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sqlalchemy
@@ -21,13 +20,17 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
 from discreet.errors import InvalidArgument, LedgerCorrupt, LedgerError
-from discreet.ledger import schema
+from discreet.ledger import forking, schema
+from discreet.ledger.place import Place
 from discreet.ledger.statements import driver_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from sqlalchemy.engine import Connection, Engine
+
+    from discreet.ledger.place import Identity
 
 __all__ = ["BUSY_S", "Store"]
 
@@ -42,11 +45,16 @@ class Store:
 
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
         self.path, self.read_only = path, read_only
+        self._place = None if path is None else Place(path)
         self._process, self._lock = os.getpid(), threading.RLock()
         self._engine: Engine | None = None
         self._connection: Connection | None = None
-        self._identity: tuple[int, int] | None = None  # of the file that was opened first
+        self._identity: Identity | None = None  # of the file that was opened first
+        self._log: Identity | None = None  # of the log beside it that the connection writes to
         self.origin: str | None = None  # the hash of its first entry, once that is known
+        self._held = False  # whether the lock was taken for a fork
+        if path is not None:
+            forking.watch(self)
         with self._lock, self._in_words():
             self._live()
 
@@ -60,8 +68,8 @@ class Store:
         """A connection on which several reads see the same state."""
         with self._turn(), self._in_words():
             connection = self._live()
-            driver_of(connection).execute("BEGIN DEFERRED")
             try:
+                driver_of(connection).execute("BEGIN DEFERRED")
                 yield connection
             finally:
                 self._undo(connection)
@@ -77,21 +85,21 @@ class Store:
             if self.read_only:
                 raise LedgerError(self.name, "was opened for reading only", "Open it with Ledger.open(path) to write.")
             driver_of(connection).execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            driver_of(connection).execute("BEGIN IMMEDIATE")
             try:
+                driver_of(connection).execute("BEGIN IMMEDIATE")
                 yield connection
                 driver_of(connection).execute("COMMIT")
-                self._check_identity()  # what was written to a file without a name is not durable
+                self._check_identity()  # what was written to a file or a log without a name is not durable
             except BaseException:
                 self._undo(connection)
                 raise
 
     def settle(self) -> None:
         """Makes durable what others may build on: all that was committed until now, by whomever."""
-        if self.path is None:
+        if self._place is None:
             return
         with self._in_words(), suppress(FileNotFoundError):  # without a log all of it is in the file, which is durable
-            log = os.open(self._log, os.O_RDONLY)
+            log = os.open(self._place.log, os.O_RDONLY)
             try:
                 os.fsync(log)
             finally:
@@ -115,27 +123,58 @@ class Store:
                 target.close()
 
     def close(self) -> None:
-        """Closes the connection; the next use opens it again."""
+        """Closes the connection; the next use opens it again. One in memory goes on: it ends with its object."""
+        if self.path is not None:
+            self.end()
+
+    def end(self) -> None:
+        """Closes the connection, and with it what is in memory alone."""
         if self._process == os.getpid():
             with self._lock:
                 self._drop()
+
+    # ---------------------------------------------------------------- forks
+
+    def before_fork(self) -> None:
+        """Closes the connection and keeps the lock until the fork is over; see `forking`."""
+        self._held = False
+        if self._process == os.getpid():
+            self._held = self._lock.acquire(timeout=BUSY_S)
+            if self._held and not (self._connection and driver_of(self._connection).in_transaction):
+                self._drop()
+
+    def after_fork(self, *, child: bool) -> None:
+        """Goes on in the parent; in the child with a lock of its own, unless somebody used the store."""
+        if child:
+            if self._held and self._connection is None:
+                self._process, self._lock = os.getpid(), threading.RLock()
+            self._disown()
+        elif self._held:
+            self._lock.release()
+
+    def _disown(self) -> None:
+        if self._process != os.getpid() and self._connection is not None:
+            _inherited.append((self._engine, self._connection))
+            self._engine = self._connection = None
 
     # ---------------------------------------------------------------- connections
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        if self._process != os.getpid():  # forked: locks of SQLite do not survive that, nor does ours
+        if self._process != os.getpid():
             if self.path is None:
                 raise LedgerError(self.name, "belongs to another process", "Use a file to share a budget.")
-            _inherited.append((self._engine, self._connection))
-            self._engine = self._connection = None
-            self._process, self._lock = os.getpid(), threading.RLock()
+            self._disown()
+            raise LedgerError(
+                self.name,
+                "was in use when this process was forked, and cannot be used here",
+                "Close it before the fork (ledger.close()), or start processes by 'spawn'.",
+            )
         with self._lock:
             yield
 
     def _live(self) -> Connection:
-        if self._identity is not None:
-            self._check_identity()
+        self._check_identity()
         if self._connection is None:
             self._engine = sqlalchemy.create_engine(
                 "sqlite://", creator=self._connect, poolclass=StaticPool, isolation_level="AUTOCOMMIT"
@@ -147,21 +186,34 @@ class Store:
             except BaseException:
                 self._drop()
                 raise
-            if self.path is not None and self._identity is None:
-                self._identity = _identity_of(self.path)
+            self._identity = self._check_identity()
             self._check_origin(connection)
+            if self._place is not None and not self.read_only:
+                self._log = self._place.log_identity()
         return self._connection
 
-    def _check_identity(self) -> None:
-        """Refuses a file that was deleted or replaced: a connection to the old one would go on as if nothing was."""
-        if self.path is None:
-            return
-        try:
-            found = _identity_of(self.path)
-        except FileNotFoundError:
-            found = None
-        if found != self._identity:
+    def _check_identity(self) -> Identity | None:
+        """Refuses a file that was deleted or replaced: a connection to the old one would go on as if nothing was.
+
+        So it would if only the log beside it was, to which charges are written first. SQLite removes it when it is sure
+        that nobody else uses the file, and a program that opens and closes the file by other means can make it err.
+        """
+        if self._place is None:
+            return None
+        facts = self._place.facts()
+        found = None if facts is None else (facts.st_dev, facts.st_ino)
+        if self._identity is not None and found != self._identity:
             raise self._gone("was deleted or moved" if found is None else "was replaced by another file")
+        if facts is not None and facts.st_nlink > 1 and not self.read_only:
+            raise LedgerError(
+                self.name,
+                f"is one of {facts.st_nlink} names of the same file",
+                "Charges are written beside the name that is used, where the others do not see them. Keep one name; "
+                "others can be symbolic links to it.",
+            )
+        if self._log is not None and self._place.log_identity() != self._log:
+            raise self._gone(f"lost the log beside it ({self._place.log.name})")
+        return found
 
     def _check_origin(self, connection: Connection) -> None:
         """The number of a file can be given to another one while it is closed; its first entry cannot."""
@@ -181,7 +233,7 @@ class Store:
 
     def _drop(self) -> None:
         connection, engine = self._connection, self._engine
-        self._connection = self._engine = None
+        self._connection = self._engine = self._log = None
         if connection is not None and engine is not None:
             with suppress(DBAPIError, sqlite3.Error):
                 connection.close()
@@ -196,35 +248,30 @@ class Store:
             self._drop()  # a connection in an unknown state is not used again; SQLite undoes what was not committed
 
     def _connect(self) -> sqlite3.Connection:
-        if self.path is None:
+        if self._place is None:
             return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        mode = "rwc" if self._identity is None else "rw"
-        if self.read_only:
-            # Whoever only looks writes nothing, but cleans up what SQLite lays beside the file if nobody else uses it.
-            mode = "rw" if self._may_clean() else "ro"
-        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
-        if self.read_only and not os.access(self.path.absolute().parent, os.W_OK) and not self._has_log():
-            uri += "&immutable=1"  # nobody can write here, and reading must not need a file of its own
-        new = not self.path.exists()
+        uri = f"{self._place.file.as_uri()}?mode={self._mode(self._place)}"
         connection = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-        if new:
-            self.path.chmod(0o600)  # it will hold answers; SQLite gives the files beside it the same mode
         if self.read_only:
             connection.execute("PRAGMA query_only = ON")
         return connection
 
-    def _may_clean(self) -> bool:
-        assert self.path is not None
-        path = self.path.absolute()
-        return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) and not self._has_log()
-
-    def _has_log(self) -> bool:
-        return self._log.exists()
-
-    @property
-    def _log(self) -> Path:
-        assert self.path is not None
-        return Path(f"{os.path.realpath(self.path)}-wal")  # beside the file itself, not beside a link to it
+    def _mode(self, place: Place) -> str:
+        """How SQLite opens the file. Whoever only looks writes nothing, but cleans up what SQLite lays beside it."""
+        if not self.read_only:
+            if self._identity is None:
+                place.make()
+            if place.is_mounted_alone():
+                raise LedgerError(
+                    self.name,
+                    "was put here without its directory",
+                    "Charges are written to a file beside it, which others would not see. Mount the whole directory.",
+                )
+            return "rw"
+        in_use, writable = place.log.exists(), os.access(place.directory, os.W_OK)
+        if not in_use and not writable:
+            return "ro&immutable=1"  # nobody can write here, and reading must not need a file of its own
+        return "rw" if writable and not in_use and os.access(place.file, os.W_OK) else "ro"
 
     def _prepare(self, connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN")  # one look: between two, another process may have made the ledger
@@ -269,8 +316,8 @@ class Store:
         except BaseException:
             self._undo(connection)
             raise
-        if self.path is not None:
-            _make_name_durable(self.path)
+        if self._place is not None:
+            self._place.make_name_durable()
 
     def _patiently(self, connection: Connection, statement: str) -> object:
         """Switching the journal does not wait for others by itself."""
@@ -334,18 +381,3 @@ _PROBLEMS = {
 
 def _name(error: BaseException | None) -> str:
     return getattr(error, "sqlite_errorname", None) or type(error).__name__
-
-
-def _identity_of(path: Path) -> tuple[int, int]:
-    facts = path.stat()
-    return facts.st_dev, facts.st_ino
-
-
-def _make_name_durable(path: Path) -> None:
-    """After a power failure the directory must still know the new file."""
-    if os.name == "posix":
-        directory = os.open(path.absolute().parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
