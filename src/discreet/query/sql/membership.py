@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from discreet.query.sql.sources import joined
+from discreet.query.sql.joins import joined
 
 if TYPE_CHECKING:
     from discreet.query.sql.planner import Names, Planner

@@ -6,20 +6,46 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from discreet.query.sql.expressions import unified
+from discreet.query.sql.ordering import finished
 from discreet.query.sql.relation import Field, Relation, Step
 from discreet.query.sql.value import Value, derived, hull
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from discreet.query.sql.planner import Planner
+    from discreet.query.sql.planner import Names, Planner
 
 __all__ = ["united"]
 
 
-def united(plan: Planner, left: Relation, right: Relation, node: exp.Union) -> Relation:
-    """The rows of both sides, with one type for each column."""
+def united(plan: Planner, node: exp.Union, names: Names) -> Relation:
+    """The relation of a UNION ALL."""
+    plan.only(node, {"this", "expression", "distinct", "with_", "order", "limit", "offset"})
+    if node.args.get("distinct"):
+        raise plan.source.refusal(
+            "UNION removes duplicates",
+            advice="write UNION ALL, and SELECT DISTINCT around it if needed",
+            at=node.expression,
+        )
+    inner = plan.with_names(node, names)
+    left, right = plan.query(node.this, inner), plan.query(node.expression, inner)
+    if len(left.fields) != len(right.fields):
+        raise plan.source.refusal(
+            "the two sides of UNION ALL have different numbers of columns",
+            advice="select the same columns",
+            at=node,
+        )
+    if left.private != right.private or (left.private and left.level != right.level):
+        raise plan.source.refusal(
+            "UNION ALL of rows about people with anything else is not supported",
+            advice="aggregate both sides before the UNION ALL, or select from tables with the same kind of unit",
+            at=node,
+        )
+    return finished(plan, _all_rows(plan, left, right, node), node, inner)
 
+
+def _all_rows(plan: Planner, left: Relation, right: Relation, node: exp.Union) -> Relation:
+    """The rows of both sides, with one type for each column."""
     rows = plan.rows(left, {}, {})
     mark = plan.mark()
     sides: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])

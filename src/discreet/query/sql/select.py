@@ -1,0 +1,129 @@
+"""One SELECT: WHERE, GROUP BY, HAVING and DISTINCT, from the relation that FROM gives to the one that it makes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from discreet.query.sql.aggregates import has_aggregate
+from discreet.query.sql.apart import tells_units_apart
+from discreet.query.sql.grouping import Grouping
+from discreet.query.sql.joins import from_clause
+from discreet.query.sql.membership import with_memberships
+from discreet.query.sql.narrowing import narrowed
+from discreet.query.sql.ordering import finished, ordered
+from discreet.query.sql.relation import Field, Relation, Step, settled
+from discreet.query.sql.select_list import Shown, expanded, keys_of, shown_of
+from discreet.query.sql.windows import depends_on_order
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from discreet.query.sql.planner import Names, Planner
+    from discreet.query.sql.scope import Rows
+    from discreet.query.sql.value import Value
+
+__all__ = ["selected"]
+
+CLAUSES = {
+    "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_",
+}  # fmt: skip
+
+
+def selected(plan: Planner, node: exp.Select, names: Names) -> Relation:
+    """The relation of one SELECT."""
+    plan.only(node, CLAUSES)
+    names = plan.with_names(node, names)
+    relation = from_clause(plan, node, names)
+    where = node.args.get("where")
+    condition = None if where is None else where.this
+    if condition is not None:
+        relation, condition = with_memberships(plan, relation, condition, names)
+    if relation.tail or any(one.value.window for one in relation.fields):
+        relation = settled(relation, plan.mark())
+    shown = shown_of(plan, node, relation)
+    aliases = _aliases(node, shown)
+    if condition is not None:
+        rows = plan.rows(relation, names, aliases, intercept=plan.no_aggregates)
+        words = f"where {plan.source.written(node.args['where'].this)}"
+        effect = "keeps or drops each row by itself" if relation.private else ""
+        relation = relation.filtered(rows.truth(condition).sql, Step(words, effect, (relation.step,)))
+        relation = narrowed(relation, rows, condition)
+    rows = plan.rows(relation, names, aliases, intercept=plan.no_aggregates, windows=not relation.private)
+    distinct, order = node.args.get("distinct"), node.args.get("order")
+    if distinct is not None and distinct.args.get("on") is not None:
+        raise plan.source.refusal("DISTINCT ON is not supported", advice="use GROUP BY with MIN or MAX", at=distinct)
+    if _is_aggregated(node, shown):
+        grouping = Grouping(plan, relation, rows, aliases, names)
+        result, terms = _aggregated(plan, node, shown, grouping)
+    else:
+        result, terms = _projected(relation, shown, rows), None
+        if distinct is None and order is not None and not result.private:
+            terms = ordered(plan, order, result.fields, rows)
+    if distinct is not None:
+        result = _distinct(plan, result, names)
+    if any(depends_on_order(part) for part in (*node.expressions, *([order] if order is not None else []))):
+        result = replace(result, arbitrary=True)
+    return finished(plan, result, node, names, terms)
+
+
+def _aliases(node: exp.Select, shown: list[Shown]) -> Mapping[str, exp.Expr]:
+    """What the names that the SELECT list gives stand for."""
+    given = {part.alias.lower() for part in node.expressions if isinstance(part, exp.Alias) and part.alias}
+    return {one.name.lower(): one.node for one in shown if one.node is not None and one.name.lower() in given}
+
+
+def _is_aggregated(node: exp.Select, shown: list[Shown]) -> bool:
+    """Whether rows become groups, or one group."""
+    group, having, order = (node.args.get(part) for part in ("group", "having", "order"))
+    if group is not None or having is not None:
+        return True
+    return any(one.node is not None and has_aggregate(one.node) for one in shown) or (
+        order is not None and has_aggregate(order)
+    )
+
+
+def _aggregated(
+    plan: Planner, node: exp.Select, shown: list[Shown], grouping: Grouping
+) -> tuple[Relation, list[str] | None]:
+    """The relation of the groups, and the terms of ORDER BY unless DISTINCT comes between."""
+    group, having, order = (node.args.get(part) for part in ("group", "having", "order"))
+    grouping.rows.windows = False  # keys and arguments are computed before the windows of the answer
+    grouping.add_keys(keys_of(plan, group, shown, grouping.rows))
+    fields = grouping.fields([(one.name, one.node, one.value) for one in expanded(plan, shown)])
+    grouping.having(having)
+    terms = None
+    if order is not None and node.args.get("distinct") is None:
+        terms = ordered(plan, order, fields, grouping.outer)
+    return grouping.finish(fields), terms
+
+
+def _projected(relation: Relation, shown: list[Shown], rows: Rows) -> Relation:
+    fields = tuple(
+        Field(one.name, "", _value(one, rows), apart=one.node is not None and tells_units_apart(one.node, rows))
+        for one in shown
+    )
+    return replace(relation, fields=fields, scan=relation.scan and not relation.where)
+
+
+def _value(one: Shown, rows: Rows) -> Value:
+    if one.value is not None:
+        return one.value
+    assert one.node is not None
+    return rows.value(one.node)
+
+
+def _distinct(plan: Planner, relation: Relation, names: Names) -> Relation:
+    """Each distinct row once. Of people's rows: once for each unit if the unit is shown, else a choice of keys."""
+    if relation.private and not any(one.value.is_unit for one in relation.fields):
+        rows = plan.rows(relation, names, {})
+        grouping = Grouping(plan, relation, rows, {}, names)
+        grouping.add_keys([(exp.column(one.name), one.value) for one in relation.fields])
+        return grouping.finish(grouping.fields([(one.name, None, one.value) for one in relation.fields]))
+    inside = settled(relation, plan.mark())
+    outside = settled(inside, plan.mark())
+    source = outside.source.replace("(SELECT ", "(SELECT DISTINCT ", 1)
+    words = "once for each unit" if relation.private else ""
+    return replace(outside, source=source, step=Step("distinct", words, (relation.step,)))
