@@ -11,8 +11,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.query.sql.calendar import LENGTHS, amount_of, moment_of
+from discreet.query.sql.calendar import moment_of
 from discreet.query.sql.days import DAY_MICROSECONDS, MOST_DATES, daily, is_bounded, span
+from discreet.query.sql.durations import LENGTHS, amount_of
 from discreet.query.sql.expressions import HANDLERS, KNOWN_NAMES, READ, Expressions
 from discreet.query.sql.types import BIGINT, DATE, TIMESTAMP
 from discreet.query.sql.value import EPOCH, EPOCH_TIME, EVERYWHERE, MICROSECOND, Value, derived, literal_sql, number_of

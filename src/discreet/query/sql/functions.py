@@ -177,8 +177,6 @@ def _as(kind: type, *slots: str) -> Callable[[Expressions, Any], Value]:
 
 HANDLERS.update(
     {
-        exp.Add: _binary(lambda a, b: arithmetic.combine("+", a, b)),
-        exp.Sub: _binary(lambda a, b: arithmetic.combine("-", a, b)),
         exp.Mul: _binary(lambda a, b: arithmetic.combine("*", a, b)),
         exp.Div: _binary(arithmetic.divided),
         exp.IntDiv: _whole_divided,

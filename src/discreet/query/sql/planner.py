@@ -12,8 +12,11 @@ from discreet.query.sql import (  # noqa: F401 - each registers its handlers
     branches,
     buckets,
     conditions,
+    date_parts,
+    durations,
     formats,
     functions,
+    periods,
     texts,
     windows,
 )
