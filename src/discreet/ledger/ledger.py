@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import secrets
 import weakref
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sqlalchemy import select
-
 from discreet.accounting import Budget, Cost
 from discreet.accounting.balance import Balance
 from discreet.errors import BudgetExceeded, InvalidArgument, LedgerError
-from discreet.ledger import protection, schema
+from discreet.ledger import protection
 from discreet.ledger.books import Books
 from discreet.ledger.chain import Chain, Head, digest
 from discreet.ledger.charging import Charge
 from discreet.ledger.entry import Entry
-from discreet.ledger.listing import entries_of, entry_from, lines_of, spent
+from discreet.ledger.founding import founded
+from discreet.ledger.listing import datasets_of, entries_of, lines_of, members_of, spent
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.names import names as checked_names
 from discreet.ledger.names import text as checked_text
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["Ledger"]
 
 _LARGEST_ANSWER = 1 << 29
-_budgets, _members = schema.budgets, schema.members
 
 
 def now() -> datetime:
@@ -98,36 +95,12 @@ class Ledger:
     def _opened(cls, store: Store, chain: Chain) -> Ledger:
         ledger = cls(store, chain)
         try:
-            ledger._begin()
+            first = founded(store, ledger._books, chain, now)
         except BaseException:
             store.end()
             raise
+        ledger._keyed = first.details.get("key_check") is not None
         return ledger
-
-    def _begin(self) -> None:
-        """Writes the first entry, or checks that the key fits it."""
-        with self._store.reading() as connection:
-            first = self._entry(connection, 1)
-        if first is None and not self._store.read_only:
-            with self._store.writing() as connection:
-                tip = self._books.tip(connection, now())
-                if tip.next == 1:
-                    identity = secrets.token_hex(16)
-                    details = {"format": schema.VERSION, "identity": identity}
-                    details["key_check"] = self._chain.check_value(identity)
-                    self._books.append(connection, tip, kind="ledger", details=details)
-                first = self._entry(connection, 1)
-        if first is None or "identity" not in first.details:
-            raise self._books.corrupt("its first entry is missing")
-        self._store.origin = first.hash
-        expected = first.details.get("key_check")
-        self._keyed = expected is not None
-        if expected is None and self._chain.keyed:
-            raise LedgerError(self._store.name, "was made without a key", "Open it without key=.")
-        if expected is not None and not self._chain.keyed and not self._store.read_only:
-            raise LedgerError(self._store.name, "was made with a key", "Open it with key=, the file of its key.")
-        if self._chain.keyed and expected != self._chain.check_value(str(first.details["identity"])):
-            raise LedgerError(self._store.name, "was made with another key", "Pass the file of its own key.")
 
     def close(self) -> None:
         """Closes the file; the ledger opens it again when it is used again. One in memory goes on as it is."""
@@ -379,15 +352,14 @@ class Ledger:
 
     def datasets(self) -> tuple[str, ...]:
         """The data sets that have a budget, in order of the alphabet."""
-        query = select(_budgets.c.dataset).where(_budgets.c.holder == "dataset").order_by(_budgets.c.dataset)
         with self._store.reading() as connection:
-            return tuple(connection.execute(query).scalars())
+            return datasets_of(connection)
 
     def members(self, group: str) -> tuple[str, ...]:
         """Who is in a group, in order of the alphabet."""
-        query = select(_members.c.analyst).where(_members.c.team == checked_name("group", group))
+        group = checked_name("group", group)
         with self._store.reading() as connection:
-            return tuple(connection.execute(query.order_by(_members.c.analyst)).scalars())
+            return members_of(connection, group)
 
     def entries(
         self,
@@ -473,7 +445,3 @@ class Ledger:
 
     def _time(self, connection: Connection) -> datetime:
         return self._books.tip(connection, now()).at
-
-    def _entry(self, connection: Connection, number: int) -> Entry | None:
-        row = connection.exec_driver_sql("SELECT * FROM entries WHERE number = ?", (number,)).mappings().first()
-        return None if row is None else entry_from(self._store.name, row)
