@@ -17,7 +17,8 @@ from discreet.accounting.iteration.algorithms import multi_epoch_pnsgd
 from discreet.accounting.iteration.by_position import multi_epoch_pnsgd_by_position
 from discreet.accounting.iteration.personal import PersonalCosts
 from discreet.arguments import count
-from discreet.learning.convex.hidden import HiddenPlan, HiddenSolver
+from discreet.learning.convex.hidden import HiddenPlan
+from discreet.learning.convex.hidden_solver import HiddenSolver
 from discreet.learning.convex.pnsgd import harmonic
 from discreet.learning.goal import Goal
 

@@ -20,7 +20,8 @@ from discreet.accounting.iteration.by_position import pnsgd_by_position
 from discreet.accounting.iteration.personal import PersonalCosts
 from discreet.arguments import count
 from discreet.errors import InvalidArgument
-from discreet.learning.convex.hidden import HiddenPlan, HiddenSolver
+from discreet.learning.convex.hidden import HiddenPlan
+from discreet.learning.convex.hidden_solver import HiddenSolver
 from discreet.learning.goal import Goal
 
 if TYPE_CHECKING:

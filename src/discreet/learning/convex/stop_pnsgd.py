@@ -21,7 +21,8 @@ from discreet.accounting.iteration.random_end import stop_pnsgd
 from discreet.accounting.iteration.stopped import stop_pnsgd_by_position
 from discreet.arguments import count, nonnegative, probability
 from discreet.errors import InvalidArgument
-from discreet.learning.convex.hidden import HiddenPlan, HiddenSolver
+from discreet.learning.convex.hidden import HiddenPlan
+from discreet.learning.convex.hidden_solver import HiddenSolver
 from discreet.learning.goal import Goal
 from discreet.noise import uniform_integers
 
