@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet.query.moments import LARGEST, WIDE, number
+from discreet.query.sql.alike import one_look
 
 if TYPE_CHECKING:
     from discreet.engines import Session
@@ -44,7 +45,6 @@ __all__ = [
 SLACK = 1 + 2.0**-40
 """Covers the rounding of the factor by which a unit's numbers are shrunk."""
 
-_FLOATS = ("DOUBLE", "FLOAT")
 _FINENESS = 26
 _LARGEST_SCALE = 29
 
@@ -119,13 +119,8 @@ def make_codes(session: Session, plan: Private, secret: int) -> Coded:
 
 def shown_keys(plan: Private) -> list[str]:
     """SQL of the keys of a group. 0.0 and -0.0 are one, and so are all NaN: they look the same whoever came first."""
-    return [
-        f"CASE WHEN isnan({key.column}) THEN CAST('NaN' AS {key.sql_type}) "
-        f"ELSE {key.column} + CAST(0 AS {key.sql_type}) END AS {key.column}"
-        if key.sql_type in _FLOATS
-        else key.column
-        for key in plan.block.keys
-    ]
+    looks = ((key.column, one_look(key.column, key.sql_type)) for key in plan.block.keys)
+    return [column if look == column else f"{look} AS {column}" for column, look in looks]
 
 
 def groups_of(session: Session, plan: Private, source: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from discreet.query.sql.alike import one_look
 from discreet.query.sql.measure import ONE
 from discreet.query.sql.types import BIGINT, DOUBLE, HUGEINT
 from discreet.query.sql.value import EVERYWHERE, Value, literal_sql
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from discreet.query.sql.aggregates import Call
     from discreet.query.sql.relation import Relation
     from discreet.query.sql.scope import Rows
+    from discreet.query.sql.types import SqlType
 
 __all__ = ["aggregate"]
 
@@ -26,7 +28,6 @@ NAN = "CAST('NaN' AS DOUBLE)"
 
 def aggregate(rows: Rows, call: Call, relation: Relation) -> tuple[Value, str]:
     """The value of the aggregate (its SQL is given by the caller) and the SQL that computes it."""
-    del relation
     condition = rows.truth(call.condition).sql if call.condition is not None else None
     counts = {"bounds": (0.0, math.inf), "limits": (0, 2**62)}
     if call.argument is None:
@@ -45,14 +46,14 @@ def aggregate(rows: Rows, call: Call, relation: Relation) -> tuple[Value, str]:
         if value.kind == "other":
             raise _not_a_number(rows, call, value)
         known = Value("", value.type, bounds=value.bounds, limits=value.limits, weight=value.weight, tame=value.tame)
-        return known, f"{call.function.upper()}({sql})"
+        return known, _shown(f"{call.function.upper()}({sql})", value.type, relation)
     if not (value.type.numeric or value.kind == "boolean"):
         raise _not_a_number(rows, call, value)
     if call.function == "quantile":
         name = "QUANTILE_DISC" if call.discrete else "QUANTILE_CONT"
         inside = _if(condition, f"NULLIF({_double(value)}, {NAN})")
         result = f"{name}({inside}, {literal_sql(call.probabilities[0])})"
-        return Value("", DOUBLE, bounds=value.bounds), result
+        return Value("", DOUBLE, bounds=value.bounds), _shown(result, DOUBLE, relation)
     if call.function == "sum" and value.kind in ("integer", "boolean") and value.type != HUGEINT:
         bounds = (0.0 if value.bounds[0] >= 0 else -math.inf, 0.0 if value.bounds[1] <= 0 else math.inf)
         inside = _if(condition, f"CAST({value.sql} AS BIGINT)" if value.type.name != "UBIGINT" else value.sql)
@@ -68,6 +69,11 @@ def aggregate(rows: Rows, call: Call, relation: Relation) -> tuple[Value, str]:
     width = value.bounds[1] - value.bounds[0]
     bounds = (0.0, math.inf) if value.bounds == EVERYWHERE else (0.0, width * width)
     return Value("", DOUBLE, bounds=bounds), f"{SPREADS[call.function]}({inside} ORDER BY {inside})"
+
+
+def _shown(sql: str, type_: SqlType, relation: Relation) -> str:
+    """One of several values, with the look that all equal ones have; what is noisy already shows nothing by it."""
+    return sql if relation.level == "released" else one_look(sql, type_.name)
 
 
 def _if(condition: str | None, sql: str) -> str:

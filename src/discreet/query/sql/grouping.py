@@ -68,6 +68,8 @@ class Grouping:
                     at=node,
                 )
             inside = _key_value(value)
+            if self.per_unit or self.relation.level == "public":  # of other groups the engine shows the keys
+                inside = self.plan.with_one_look(inside, node)
             is_unit = self.per_unit and value.is_unit
             outside = replace(
                 value,

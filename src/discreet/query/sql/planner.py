@@ -21,6 +21,7 @@ from discreet.query.sql import (  # noqa: F401 - each registers its handlers
     windows,
 )
 from discreet.query.sql.aggregates import calls_of, is_aggregate
+from discreet.query.sql.alike import is_alike, one_look
 from discreet.query.sql.ordering import finished
 from discreet.query.sql.relation import Relation, Step, alias_mark
 from discreet.query.sql.scope import Rows
@@ -98,6 +99,16 @@ class Planner:
                 advice="use RANK, DENSE_RANK, COUNT, MIN or MAX OVER (...), or store its result in the public table",
                 at=node,
             )
+
+    def with_one_look(self, value: Value, node: exp.Expr) -> Value:
+        """The value, of which the engine may keep any of several equal ones: those look alike, or it is refused."""
+        if not is_alike(value.type):
+            raise self.source.refusal(
+                f"values of '{self.source.written(node)}', {value.type.words}, may be equal and look different",
+                advice="cast it to a text, or group by and select something else",
+                at=node,
+            )
+        return replace(value, sql=one_look(value.sql, value.type.name))
 
     def with_names(self, node: exp.Expr, names: Names) -> Names:
         """The names that WITH adds."""

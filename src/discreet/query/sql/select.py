@@ -123,6 +123,9 @@ def _distinct(plan: Planner, relation: Relation, names: Names) -> Relation:
         grouping.add_keys([(exp.column(one.name), one.value) for one in relation.fields])
         return grouping.finish(grouping.fields([(one.name, None, one.value) for one in relation.fields]))
     inside = settled(relation, plan.mark())
+    if relation.level != "released":
+        fields = (replace(one, value=plan.with_one_look(one.value, exp.column(one.name))) for one in inside.fields)
+        inside = replace(inside, fields=tuple(fields))
     outside = settled(inside, plan.mark())
     source = outside.source.replace("(SELECT ", "(SELECT DISTINCT ", 1)
     words = "once for each unit" if relation.private else ""

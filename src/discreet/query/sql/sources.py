@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from discreet.query.sql.alike import smallest
 from discreet.query.sql.arithmetic import MOST_VALUES
 from discreet.query.sql.days import MOST_DATES
 from discreet.query.sql.relation import Field, Relation, Step, column_sql, public_mark
@@ -93,8 +94,12 @@ def scan(plan: Planner, table: Table) -> Relation:
     words = "a unit may have any number of rows"
     if table.one_row:
         # Where a unit has several rows after all, one is made of them, in a way that no order of rows can change.
-        others = [quoted(one.name) for one in fields if not one.value.is_unit]
-        shown = ", ".join([quoted(str(table.unit)), *(f"MIN({other}) AS {other}" for other in others)])
+        others = [
+            f"{smallest(one.name, type_named(one.sql_type))} AS {quoted(one.name)}"
+            for one in table.columns
+            if one.name.lower() != str(table.unit).lower()
+        ]
+        shown = ", ".join([quoted(str(table.unit)), *others])
         enforced = f"(SELECT {shown} FROM {table.relation} GROUP BY {quoted(str(table.unit))}) AS {mark}"
         declared = ((source, enforced),)
         words = "declared to have one row for each unit"

@@ -97,6 +97,8 @@ def type_named(name: str) -> SqlType:
     upper = SYNONYMS.get(upper, upper)
     if upper in INTEGER_BITS:
         return SqlType(upper, "integer")
+    if upper.endswith("]"):  # lists, of decimals too
+        return SqlType(name, "other")
     if upper.startswith(("DECIMAL(", "NUMERIC(")):
         return SqlType("DECIMAL" + upper[upper.index("(") :].replace(" ", ""), "decimal")
     if upper.startswith("VARCHAR("):
