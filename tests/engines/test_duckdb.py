@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import inspect
 import json
 import math
 import os
@@ -935,6 +936,26 @@ def test_what_a_question_does_with_nan_does_not_depend_on_other_rows(
         for question in (f"SELECT {asked} FROM {{0}}", *(f"SELECT count(*) FROM {{0}} WHERE {w}" for w in WHERE_NAN)):
             found, expected = (session.table(question.format(name)).to_pylist() for name in (relation, judge))
             assert found == expected, question
+
+
+@pytest.mark.skipif(
+    "bloom_filter_options" not in inspect.signature(pq.ParquetWriter.__init__).parameters,
+    reason="this pyarrow writes no Bloom filters",
+)
+@pytest.mark.parametrize("others", [10, 1000])
+def test_which_short_floats_are_found_does_not_depend_on_other_rows(
+    engine: DuckDBEngine, tmp_path: Path, others: int
+) -> None:
+    # DuckDB looks for 32 bits in a Bloom filter of 16: none of the hundred rows was found beside ten others, and all
+    # of them beside a thousand, which set all bits of the filter
+    values = np.array([5.0] * 100 + [7 + i / 8 for i in range(others)], dtype=np.float16)
+    table = pa.table({"x": pa.array(values), "u": range(len(values))})
+    few = {"x": {"ndv": 1, "fpp": 0.5}}
+    pq.write_table(table, tmp_path / "a.parquet", bloom_filter_options=few)
+    relation = engine.register("t", tmp_path / "a.parquet")
+    for condition in ("x = 5", "x IN (5, 6)", "x IS NOT DISTINCT FROM 5", "x BETWEEN 5 AND 5"):
+        found = engine.numpy(f"SELECT count(*) AS n FROM {relation} WHERE {condition}")
+        assert found["n"].tolist() == [100], condition
 
 
 def test_a_column_without_nan_is_read_as_it_is(

@@ -177,7 +177,7 @@ def parquet_rows(
     floats = [column for column in kinds if kinds[column] in _FLOATS]
     texts = [column for column in kinds if kinds[column] == "VARCHAR"]
     named = {
-        **_with_nan(floats, rows, length=int(length or 0), run=run),
+        **_with_nan(floats, rows, length=int(length or 0), halves=_halves(schemas), run=run),
         **_replaced(texts, listed, length=int(length or 0), run=run),
         **_disordered(kinds, listed, run=run),
     }
@@ -186,7 +186,12 @@ def parquet_rows(
 
 
 def _with_nan(
-    floats: list[str], rows: str, *, length: int, run: Callable[[str], list[tuple[Any, ...]]]
+    floats: list[str],
+    rows: str,
+    *,
+    length: int,
+    halves: Collection[str],
+    run: Callable[[str], list[tuple[Any, ...]]],
 ) -> dict[str, str]:
     """SQL of the columns of floats in which a NaN is a NaN whatever the file says about the range of its column.
 
@@ -196,11 +201,26 @@ def _with_nan(
     A CASE that names NaN has the right range. It takes time, so columns are looked through once for one: where there is
     none, the file is right, and the column is read as it is. Of x + 1, which is NaN if and only if x is, DuckDB knows
     no range; isnan(x) and MAX(x) themselves would be answered from that of the file.
+
+    Floats of 16 bits are always read so. DuckDB makes 32 bits of them, and looks for these in the Bloom filter that a
+    file may have of the 16: `x = 5` is then false of all rows, or true of those that it is true of, as other rows have
+    set the bits by chance.
     """
+    searched = [column for column in floats if column in halves]
     if floats and length * len(floats) <= _LOOKED_THROUGH:
         [largest] = run(f"SELECT {', '.join(f'max({column} + 1)' for column in floats)} FROM {rows}")
         floats = [column for column, value in zip(floats, largest, strict=True) if value is not None and isnan(value)]
-    return {column: f"CASE WHEN isnan({column} + 1) THEN 'NaN' ELSE {column} END" for column in floats}
+    return {
+        column: f"CASE WHEN isnan({column} + 1) THEN 'NaN' ELSE {column} END"
+        for column in dict.fromkeys([*floats, *searched])
+    }
+
+
+def _halves(schemas: Mapping[str, list[tuple[Any, ...]]]) -> set[str]:
+    """The columns that are floats of 16 bits in one of the files."""
+    return {
+        quoted(str(name)) for schema in schemas.values() for name, _, _, kind, _ in schema if "Float16" in str(kind)
+    }
 
 
 def _replaced(
