@@ -101,5 +101,15 @@ SELECT COUNT(*) FROM users WHERE user_id IN (SELECT user_id FROM visits GROUP BY
 SELECT AVG(n) FROM (SELECT user_id, COUNT(*) AS n FROM visits WHERE NOT (user_id IN (SELECT user_id FROM users WHERE born > 1970)) GROUP BY user_id);
 WITH r AS (SELECT user_id AS who FROM visits WHERE note = 'a1'), o AS (SELECT user_id FROM visits WHERE age = 30) SELECT COUNT(*) FROM visits WHERE user_id IN (SELECT who FROM r) AND user_id NOT IN (SELECT user_id FROM o);
 SELECT COUNT(*) FROM visits WHERE user_id IN (SELECT user_id FROM visits WHERE user_id IN (SELECT user_id FROM users) AND city IN (SELECT city FROM regions));
+SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM users u WHERE u.user_id = v.user_id AND u.born > 1980);
+SELECT COUNT(*) FROM visits v WHERE NOT EXISTS (SELECT * FROM users WHERE v.user_id = users.user_id) AND age > 20;
+SELECT city, COUNT(*) FROM visits WHERE age < 20 OR EXISTS (SELECT u.born FROM users u JOIN visits w ON u.user_id = w.user_id WHERE (w.city = 'Rome' OR w.age > 80) AND (u.user_id = visits.user_id)) GROUP BY city;
+SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM (SELECT user_id, COUNT(*) AS n FROM visits GROUP BY user_id) AS c WHERE c.user_id = v.user_id AND n > 17);
+SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM regions r WHERE r.city = v.city AND r.population > 1000000);
+SELECT COUNT(*) FROM visits v WHERE NOT EXISTS (SELECT 1 FROM regions r WHERE r.city = v.city);
+SELECT COUNT(*) FROM visits v WHERE NOT EXISTS (WITH s AS (SELECT nullif(city, 'Rome') AS c FROM regions) SELECT 1 FROM s WHERE s.c = v.city);
+SELECT COUNT(*) FROM events e WHERE NOT EXISTS (SELECT 1 FROM regions r WHERE r.city = e.kind);
+SELECT city, population FROM regions r WHERE EXISTS (SELECT 1 FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) AS t WHERE t.city = r.city AND n > 10) ORDER BY city;
+SELECT AVG(datediff('day', '2023-01-01', day)) FROM visits;
 SELECT COUNT(*) FROM (SELECT * FROM visits WHERE user_id IN (SELECT user_id FROM users WHERE born > 1980 UNION ALL SELECT user_id FROM visits WHERE age > 87)) x;
 SELECT COUNT(*) FROM visits JOIN users USING (user_id) WHERE user_id IN (SELECT user_id FROM visits WHERE ok AND age > 85)

@@ -243,6 +243,8 @@ FROM = (
     f"({UNIT.format('visits')}) AS t JOIN (SELECT u AS v, COUNT(*) AS m FROM calls GROUP BY u) AS s ON t.u = s.v",
     "visits AS t WHERE t.u IN (SELECT u FROM calls WHERE n > 2)",
     "people AS t WHERE t.u NOT IN (SELECT u FROM visits WHERE x > 9) OR t.k = 1",
+    "visits AS t WHERE NOT EXISTS (SELECT 1 FROM calls JOIN people USING (u) WHERE people.u = t.u AND calls.n > 2)",
+    "visits AS t WHERE EXISTS (SELECT 1 FROM places p WHERE p.k = t.k) OR EXISTS (SELECT 1 FROM calls q WHERE q.u=t.u)",
 )
 BY = ("", "t.c", "t.k", "t.x > 3", "FLOOR(t.x / 10)", "CASE WHEN t.n > 2 THEN 'hi' ELSE t.c END", "t.x")
 ASKED = (

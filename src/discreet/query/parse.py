@@ -130,7 +130,7 @@ def _tree(source: Source) -> tuple[Any, tuple[tuple[str, Any], ...]]:
     tokens = [token for token in tokens if token.start < end]
     if tokens and tokens[0].text.upper() not in ("SELECT", "WITH", "FROM", "("):
         raise source.refusal_at(
-            (tokens[0].start, tokens[0].end), "only questions are answered", advice="write SELECT ... FROM ..."
+            (tokens[0].start, tokens[0].end), "only questions are answered", advice=_question(tokens[0].text.upper())
         )
     try:
         trees = dialect.parser().parse(tokens, source.text[:end])
@@ -150,6 +150,20 @@ def _tree(source: Source) -> tuple[Any, tuple[tuple[str, Any], ...]]:
             at=trees[0],
         )
     return trees[0], options
+
+
+def _question(word: str) -> str:
+    """What to write instead of a statement that begins with this word."""
+    import difflib
+
+    if word in ("DESCRIBE", "DESC", "SHOW", "SUMMARIZE", "TABLE"):
+        return "print(curator.tables), or `discreet query tables`, shows the tables and their columns"
+    if word == "EXPLAIN":
+        return "curator.explain(...), or `discreet query explain`, explains a SELECT"
+    if word in ("PIVOT", "UNPIVOT"):
+        return "write SELECT, with COUNT(*) FILTER (WHERE ...) for each column, or with GROUP BY"
+    meant = difflib.get_close_matches(word, ("SELECT", "WITH", "FROM"), n=1)
+    return f"did you mean {meant[0]}?" if meant else "write SELECT ... FROM ..."
 
 
 def _syntax(source: Source, error: Any) -> Exception:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.query.sql.days import DAY_MICROSECONDS, FIRST, LAST
+from discreet.query.sql.expressions import moment
 from discreet.query.sql.text import closest
 from discreet.query.sql.types import DATE, TIMESTAMP
 from discreet.query.sql.value import Value, derived
@@ -36,6 +37,8 @@ def moment_of(at: Expressions, node: exp.Expr) -> Value:
     value = at.value(node)
     if value.kind == "null":
         return derived("CAST(NULL AS DATE)", DATE, (value,), values=(None,), tame=True)
+    if value.kind == "text" and value.is_literal:
+        value = moment(at, value.python, node)
     if not value.type.temporal:
         raise at.source.refusal(
             f"a date is needed here, and '{at.source.written(node)}' is {value.type.words}",

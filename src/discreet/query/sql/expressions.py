@@ -7,6 +7,7 @@ function, an operator or a setting that was not thought about can not reach the 
 from __future__ import annotations
 
 import datetime as dt
+import math
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -197,9 +198,32 @@ def unified(at: Expressions, values: Sequence[Value], node: exp.Expr) -> tuple[S
     first, other = known[0], next(value for value in known if value.kind != known[0].kind)
     raise at.source.refusal(
         f"{first.type.words} and {other.type.words} do not go together in '{at.source.written(node)}'",
-        advice="convert one of them with CAST, which gives NULL where that is not possible",
+        advice=_together(first, other),
         at=node,
     )
+
+
+def _together(first: Value, other: Value) -> str:
+    """How to compare two values of different types, where one of them was written out."""
+    if first.is_literal == other.is_literal:
+        return "convert one of them with CAST, which gives NULL where that is not possible"
+    known, written = (other, first) if first.is_literal else (first, other)
+    if known.kind == "boolean":
+        return "compare it with true or false, or write the column alone, or NOT and the column"
+    if known.type.temporal:
+        return "write a date, as in '2024-12-31', or compare a part of it, as in year(x) = 2024"
+    if known.kind == "text":
+        return f"write a text in quotes: '{written.python}'"
+    if isinstance(written.python, str) and _is_number(written.python):
+        return f"write the number without quotes: {written.python.strip()}"
+    return "convert one of them with CAST, which gives NULL where that is not possible"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text)) and len(text) < 40
+    except ValueError:
+        return False
 
 
 def _dated(at: Expressions, value: Value, node: exp.Expr) -> Value:
@@ -236,12 +260,15 @@ def _refused(node: exp.Expr, called: str | None) -> tuple[str, str]:
     if isinstance(node, exp.Window):
         return (
             "window functions over rows of people, or in conditions, are not supported",
-            "aggregate per person in a subquery (GROUP BY the unit column), then over people",
+            (
+                "aggregate per person in a subquery (GROUP BY the unit column), then over people; for the first row of "
+                "each, join with (SELECT unit, MIN(day) AS first FROM ... GROUP BY unit)"
+            ),
         )
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
         return (
             "a subquery cannot stand here",
-            "join on the unit column; in WHERE, write unit IN (SELECT unit FROM ...) or x IN (SELECT ... FROM public)",
+            "join on the unit column; in WHERE, write EXISTS, unit IN (SELECT unit FROM ...) or x IN (SELECT ...)",
         )
     if isinstance(node, exp.Lambda | exp.Array | exp.Struct | exp.Bracket | exp.Dot | exp.Map | exp.Tuple):
         return "lists, structs, maps and lambdas are not supported", "use columns with plain values"
@@ -259,6 +286,11 @@ def _refused(node: exp.Expr, called: str | None) -> tuple[str, str]:
         return _unknown_function(node.sql_name(), called)
     if isinstance(node, exp.Placeholder | exp.Parameter):
         return "parameters are not supported", "write the value itself"
+    if isinstance(node, exp.Any | exp.All):
+        return (
+            f"{type(node).__name__.upper()} is not supported",
+            "write x IN (SELECT ...), or compare with (SELECT MAX(x) FROM public)",
+        )
     return f"'{type(node).__name__.upper()}' is not supported", "see the SQL reference for what can be written"
 
 
@@ -270,9 +302,14 @@ def _unknown_function(name: str, called: str | None = None) -> tuple[str, str]:
             "write the value itself, for example DATE '2024-12-31' or 0.5",
         )
     shown = (called or lower).lower()
-    advice = instead_of(shown) or instead_of(lower) or closest(shown, sorted(KNOWN_NAMES))
+    known = [*sorted(KNOWN_NAMES), *AGGREGATES, "average"]
+    advice = instead_of(shown) or instead_of(lower) or closest(shown, known).replace("'average'", "'avg'")
     return f"the function {shown} is not known here", advice
 
+
+AGGREGATES = (
+    "count", "sum", "avg", "mean", "median", "min", "max", "variance", "stddev", "quantile_cont", "count_if",
+)  # fmt: skip
 
 VOLATILE = {
     "rand", "random", "now", "current_date", "current_timestamp", "current_time", "today", "uuid", "gen_random_uuid",

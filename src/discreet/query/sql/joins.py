@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from discreet.query.sql.planner import Names, Planner
     from discreet.query.sql.value import Value
 
-__all__ = ["from_clause", "joined"]
+__all__ = ["conjuncts", "from_clause", "joined"]
 
 
 def from_clause(plan: Planner, node: exp.Select, names: Names) -> Relation:
@@ -25,13 +25,14 @@ def from_clause(plan: Planner, node: exp.Select, names: Names) -> Relation:
         return Relation("", (), "public", single=True, step=Step("one row without a table"))
     relation = table_like(plan, first.this, names)
     where = node.args.get("where")
-    equalities = [part for part in _conjuncts(where.this) if isinstance(part, exp.EQ)] if where is not None else []
+    equalities = [part for part in conjuncts(where.this) if isinstance(part, exp.EQ)] if where is not None else []
     for join in node.args.get("joins") or []:
         relation = joined(plan, relation, join, names, equalities)
     return relation
 
 
-def _conjuncts(condition: exp.Expr) -> list[exp.Expr]:
+def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
+    """The parts of a condition that AND joins."""
     condition = condition.unnest()
     parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
     return [part.unnest() for part in parts]
@@ -53,9 +54,10 @@ def joined(plan: Planner, left: Relation, node: exp.Join, names: Names, equaliti
     plan.only(node, {"this", "on", "using", "side", "kind", "method"})
     method, side, kind = (str(node.args.get(part) or "").upper() for part in ("method", "side", "kind"))
     if method or kind not in ("", "INNER", "CROSS", "OUTER"):
-        raise plan.source.refusal(
-            f"{method or kind} JOIN is not supported", advice="write INNER JOIN or LEFT JOIN with ON or USING", at=node
-        )
+        advice = "write INNER JOIN or LEFT JOIN with ON or USING"
+        if kind in ("SEMI", "ANTI"):
+            advice = f"write WHERE x {'NOT ' * (kind == 'ANTI')}IN (SELECT x FROM ...)"
+        raise plan.source.refusal(f"{method or kind} JOIN is not supported", advice=advice, at=node)
     right = table_like(plan, node.this, names)
     condition = node.args.get("on")
     using = [identifier.name for identifier in node.args.get("using") or []]
@@ -80,7 +82,7 @@ def joined(plan: Planner, left: Relation, node: exp.Join, names: Names, equaliti
         rows = plan.rows(both, names, {})
         found = [(rows.quietly(part.left), rows.quietly(part.right)) for part in equalities]
         pairs += [(one, other) for one, other in found if one is not None and other is not None]
-    alone = len(using) + (len(_conjuncts(condition)) if condition is not None else 0) == 1
+    alone = len(using) + (len(conjuncts(condition)) if condition is not None else 0) == 1
     both = _combined(plan, _Sides(left, right, node, side, alone), conditions, pairs)
     if using:
         both = _merged(both, left, right, using, side)
@@ -109,7 +111,8 @@ def _allow(plan: Planner, left: Relation, right: Relation, side: str, node: exp.
     if levels & {"unit", "row"} and any(one.level == "public" for one in orphans):
         raise plan.source.refusal(
             f"this {side} JOIN keeps rows of the public table that belong to no unit",
-            advice="put the table about people on the side that is kept (people LEFT JOIN public), or use JOIN",
+            advice="put the table about people on the side that is kept (people LEFT JOIN public), or use JOIN; groups "
+            "without people are shown if the policy lists the keys (keys, keys_from)",
             at=node,
         )
     if left.level == right.level == "unit" and side in ("RIGHT", "FULL"):
@@ -125,7 +128,7 @@ def _pairs(plan: Planner, both: Relation, condition: exp.Expr | None, names: Nam
     rows = plan.rows(both, names, {})
     return [
         (rows.value(equal.left), rows.value(equal.right))
-        for equal in _conjuncts(condition)
+        for equal in conjuncts(condition)
         if isinstance(equal, exp.EQ) and isinstance(equal.left, exp.Column) and isinstance(equal.right, exp.Column)
     ]
 

@@ -51,7 +51,7 @@ def _unit_of(plan: Planner, relation: Relation, node: exp.In, names: Names) -> s
     value = plan.rows(relation, names, {}).quietly(node.this)
     if value is None or not value.is_unit:
         return None
-    found = plan.query(node.args["query"], names)
+    found = plan.listed(node.args["query"], names, relation)
     if found.level == "unit" and len(found.fields) == 1 and found.fields[0].value.is_unit:
         return found.fields[0].name
     return None

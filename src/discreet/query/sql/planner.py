@@ -60,6 +60,7 @@ class Planner:
     marks: int = 0
     relations: int = 0
     mixed: bool = False  # whether the SELECT being planned has read an answer inside an expression
+    around: list[Relation] = field(default_factory=list)  # the rows outside of the subquery being planned
 
     def mark(self) -> str:
         """A fresh table alias."""
@@ -138,7 +139,14 @@ class Planner:
         def subquery(node: exp.Expr) -> Value:
             return self.inner(node, names, relation)
 
-        return Rows(self.source, relation, aliases=aliases, subquery=subquery, **facts)
+        return Rows(self.source, relation, aliases=aliases, subquery=subquery, around=tuple(self.around), **facts)
+
+    def listed(self, query: exp.Expr, names: Names, outer: Relation) -> Relation:
+        """The relation of a subquery inside an expression; it cannot use the rows around it, and says so."""
+        self.around.append(outer)
+        relation = self.query(query, names)
+        self.around.pop()
+        return relation
 
     # ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -160,12 +168,11 @@ class Planner:
             return united(self, node, names)
         if isinstance(node, exp.Select):
             return selected(self, node, names)
-        raise self.source.refusal(
-            f"{type(node).__name__.upper()} is not a question" if not isinstance(node, exp.SetOperation)
-            else f"{type(node).__name__.upper()} is not supported",
-            advice="write SELECT ... FROM ... (UNION ALL is the one set operation)",
-            at=node,
-        )  # fmt: skip
+        what = type(node).__name__.upper()
+        if isinstance(node, exp.SetOperation):
+            advice = "write WHERE x IN (SELECT x FROM ...) for INTERSECT, NOT IN for EXCEPT"
+            raise self.source.refusal(f"{what} is not supported", advice=advice, at=node)
+        raise self.source.refusal(f"{what} is not a question", advice="write SELECT ... FROM ...", at=node)
 
     def no_aggregates(self, node: exp.Expr) -> Value | None:
         """Refuses an aggregate where there are no groups."""
@@ -185,7 +192,7 @@ class Planner:
         query = node.args["query"] if isinstance(node, exp.In) else node
         while isinstance(query, exp.Subquery) and not any(query.args.get(part) for part in OUTSIDE):
             query = query.this
-        relation = self.query(query, names)
+        relation = self.listed(query, names, outer)
         if outer.private:
             self.fixed(relation, query)
         if relation.private or (outer.private and relation.level == "released"):
@@ -227,6 +234,7 @@ CLAUSES = {
     "ROLLUP": ("ROLLUP is not supported", "ask for each grouping with its own GROUP BY, joined with UNION ALL"),
     "CUBE": ("CUBE is not supported", "ask for each grouping with its own GROUP BY, joined with UNION ALL"),
     "GROUPING_SETS": ("GROUPING SETS are not supported", "use one GROUP BY for each, joined with UNION ALL"),
+    "GROUP": ("GROUP BY is not supported here", "leave it out"),
     "RECURSIVE": ("WITH RECURSIVE is not supported", "write the steps out"),
     "WINDOWS": ("WINDOW is not supported", "write the window out after OVER, over an aggregated answer"),
     "BY_NAME": ("UNION ALL BY NAME is not supported", "list the columns in the same order on both sides"),

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Rows"]
 
+COMPARED = (exp.EQ, exp.NEQ, exp.In, exp.Like, exp.ILike)
+
 
 class Rows(Expressions):
     """Expressions over the rows of one relation."""
@@ -30,9 +32,10 @@ class Rows(Expressions):
         subquery: Callable[[exp.Expr], Value] | None = None,
         intercept: Callable[[exp.Expr], Value | None] | None = None,
         windows: bool = False,
+        around: tuple[Relation, ...] = (),
     ) -> None:
         super().__init__(source, self._resolve, subquery=subquery, intercept=intercept, windows=windows)
-        self.relation, self.aliases = relation, aliases
+        self.relation, self.aliases, self.around = relation, aliases, around
         self._open: set[str] = set()
 
     def find(self, node: exp.Column) -> list[Field]:
@@ -40,11 +43,7 @@ class Rows(Expressions):
         name, table = node.name.lower(), node.table.lower()
         if node.args.get("db") is not None:
             return []
-        return [
-            one
-            for one in self.relation.fields
-            if one.name.lower() == name and (one.table == table if table else not one.hidden)
-        ]
+        return _named(self.relation, name, table)
 
     def quietly(self, node: exp.Expr) -> Value | None:
         """The value of a plain column, or None if it is anything else."""
@@ -72,6 +71,13 @@ class Rows(Expressions):
             finally:
                 self._open.discard(alias)
         shown = f"{node.table}.{node.name}" if node.table else node.name
+        if any(_named(relation, alias, node.table.lower()) for relation in self.around):
+            raise self.source.refusal(
+                f"this subquery depends on '{shown}' of the rows around it",
+                advice="join instead: JOIN (SELECT unit, AVG(x) AS m FROM ... GROUP BY unit) AS s ON s.unit = a.unit; "
+                "to ask whether there is a row, write EXISTS in WHERE",
+                at=node,
+            )
         known = [one.name for one in self.relation.fields if not node.table or one.table == node.table.lower()]
         if node.table and not known:
             names = dict.fromkeys(one.table for one in self.relation.fields if one.table)
@@ -82,4 +88,13 @@ class Rows(Expressions):
         if node.this.args.get("quoted") and not node.table:
             single = string(node.name)
             advice = f"names stand in double quotes, texts in single ones: {single} is a text. As a name, {advice}"
+        elif not node.table and isinstance(node.parent, COMPARED) and node.parent.this is not node:
+            advice = f"if it is a text, write it in quotes: {string(node.name)}. As a name, {advice}"
         raise self.source.refusal(f"there is no column '{shown}'", advice=advice, at=node)
+
+
+def _named(relation: Relation, name: str, table: str) -> list[Field]:
+    """The columns of a relation with this name, of this table if one is named."""
+    return [
+        one for one in relation.fields if one.name.lower() == name and (one.table == table if table else not one.hidden)
+    ]

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from discreet.query.sql.aggregates import has_aggregate
 from discreet.query.sql.apart import tells_units_apart
+from discreet.query.sql.existence import without_exists
 from discreet.query.sql.grouping import Grouping
 from discreet.query.sql.joins import from_clause
 from discreet.query.sql.membership import with_memberships
@@ -40,6 +41,7 @@ def selected(plan: Planner, node: exp.Select, names: Names) -> Relation:
     where = node.args.get("where")
     condition = None if where is None else where.this
     if condition is not None:
+        condition = without_exists(plan, relation, condition, names)
         relation, condition = with_memberships(plan, relation, condition, names)
     if relation.tail or any(one.value.window for one in relation.fields):
         relation = settled(relation, plan.mark())
@@ -54,7 +56,12 @@ def selected(plan: Planner, node: exp.Select, names: Names) -> Relation:
     rows = plan.rows(relation, names, aliases, intercept=plan.no_aggregates, windows=not relation.private)
     distinct, order = node.args.get("distinct"), node.args.get("order")
     if distinct is not None and distinct.args.get("on") is not None:
-        raise plan.source.refusal("DISTINCT ON is not supported", advice="use GROUP BY with MIN or MAX", at=distinct)
+        raise plan.source.refusal(
+            "DISTINCT ON is not supported",
+            advice="use GROUP BY with MIN or MAX; for the first row of each person, join with "
+            "(SELECT unit, MIN(day) AS first FROM ... GROUP BY unit)",
+            at=distinct,
+        )
     if _is_aggregated(node, shown):
         grouping = Grouping(plan, relation, rows, aliases, names)
         result, terms = _aggregated(plan, node, shown, grouping)

@@ -57,7 +57,10 @@ class Source:
     def called(self, node: exp.Expr) -> str | None:
         """The name of a function as it was written, which the parser may have translated."""
         span = self.span(node)
-        found = None if span is None else re.match(r"([A-Za-z_]\w*)\s*\(", self.text[span[0] :])
+        if span is None:
+            return None
+        found = re.match(r"([A-Za-z_]\w*)\s*\(", self.text[span[0] :])
+        found = found or re.search(r"([A-Za-z_]\w*)\s*\(\s*$", self.text[: span[0]])  # only the argument has a place
         return None if found is None else found[1]
 
     def written(self, node: exp.Expr, *, limit: int = 60) -> str:
