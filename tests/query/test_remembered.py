@@ -92,11 +92,11 @@ def test_a_changed_file_has_choices_of_its_own(tmp_path: Path) -> None:
         for _ in range(ENOUGH):
             curator.sql(ROWS, epsilon=1.0, reuse=False)
         first = digests(curator, ROWS)
-        assert plans(curator, ROWS, curator._told)[0].known[0].settled
+        assert plans(curator, ROWS, curator._payer.told)[0].known[0].settled
     os.utime(data, ns=(1, 1))
     with opened(data, ledger=tmp_path / "a.ledger", budget=None) as curator:
         assert digests(curator, ROWS) != first
-        assert not plans(curator, ROWS, curator._told)[0].known[0].earlier
+        assert not plans(curator, ROWS, curator._payer.told)[0].known[0].earlier
 
 
 # ---------------------------------------------------------------------- what is bought
@@ -150,7 +150,7 @@ def test_three_answers_buy_a_choice_and_the_fourth_none(text: str, call: dict[st
         first, last = (one[-1].noise for one in (costs[0], costs[-1]))
         assert all(less < more for less, more in zip(last, first, strict=True))
         assert bounds[2] == bounds[3] == bounds[4]
-        told = curator._told([known.digest for plan in explained.plans for known in plan.known])
+        told = curator._payer.told([known.digest for plan in explained.plans for known in plan.known])
         assert all(len(values) == ENOUGH for values in told.values())
 
 
@@ -211,10 +211,10 @@ def test_nobody_is_told_for_free_what_another_analyst_paid_for(tmp_path: Path) -
     with opened(data, ledger=tmp_path / "a.ledger", analyst="ada") as ada:
         for _ in range(ENOUGH):
             ada.sql(ROWS, epsilon=1.0, reuse=False)
-        assert plans(ada, ROWS, ada._told)[0].known[0].settled
+        assert plans(ada, ROWS, ada._payer.told)[0].known[0].settled
         with opened(data, ledger=tmp_path / "a.ledger", analyst="bob") as bob:
             assert digests(bob, ROWS) == digests(ada, ROWS)
-            assert not plans(bob, ROWS, bob._told)[0].known[0].earlier
+            assert not plans(bob, ROWS, bob._payer.told)[0].known[0].earlier
             assert bob.explain(ROWS, epsilon=1.0).cost != ada.explain(ROWS, epsilon=1.0).cost
             assert bob.sql(ROWS, epsilon=1.0).cost == bob.explain(f"{ROWS} WHERE items > 2", epsilon=1.0).cost
 
@@ -228,7 +228,7 @@ def test_an_answer_that_failed_is_remembered_by_nobody(monkeypatch: pytest.Monke
         for _ in range(ENOUGH):
             with pytest.raises(QueryFailed):
                 curator.sql(ROWS, epsilon=1.0)
-        assert curator._told(digests(curator, ROWS)) == {digest: [] for digest in digests(curator, ROWS)}
+        assert curator._payer.told(digests(curator, ROWS)) == {digest: [] for digest in digests(curator, ROWS)}
 
 
 def test_what_others_add_after_the_price_is_fixed_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +245,7 @@ def test_what_others_add_after_the_price_is_fixed_is_not_used(monkeypatch: pytes
 
         monkeypatch.setattr(curator.ledger, "reserve", slow)
         answer = curator.sql(ROWS, epsilon=1.0, reuse=False)
-        assert len(curator._told(digests(curator, ROWS))[digests(curator, ROWS)[0]]) == ENOUGH + 1
+        assert len(curator._payer.told(digests(curator, ROWS))[digests(curator, ROWS)[0]]) == ENOUGH + 1
         assert answer.cost == curator.explain(f"{ROWS} WHERE items > 2", epsilon=1.0).cost  # it bought its own
         assert curator.sql(ROWS, epsilon=1.0, reuse=False).cost.epsilon(0.0) == pytest.approx(1.0)
 
@@ -272,7 +272,7 @@ def test_a_choice_counts_that_was_paid_as_well_and_not_for_far_less_noise(
 ) -> None:
     with opened(budget=Budget(epsilon=100.0, delta=1e-6)) as curator:
         curator.sql(text, epsilon=earlier)
-        [known] = plans(curator, text, curator._told)[0].known
+        [known] = plans(curator, text, curator._payer.told)[0].known
         assert len(known.earlier) == counts
 
 

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from discreet.accounting import Budget, Cost
 from discreet.engines import DuckDBEngine
-from discreet.errors import (
-    BudgetExceeded,
-    DiscreetError,
-    EngineError,
-    InvalidArgument,
-    LedgerCorrupt,
-    LedgerError,
-    QueryFailed,
-    SourceError,
-)
+from discreet.errors import BudgetExceeded, DiscreetError, EngineError, InvalidArgument, QueryFailed
 from discreet.ledger import Ledger
 from discreet.ledger.names import name as checked_name
 from discreet.query.answer import Answer
@@ -25,21 +14,22 @@ from discreet.query.asked import Asked, Desk
 from discreet.query.builder import Selection, rows_of
 from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes, told_by
-from discreet.query.limits import refusal_of, set_limit
+from discreet.query.limits import set_limit
 from discreet.query.measuring import Measured, measure
 from discreet.query.models import with_price
-from discreet.query.opening import budget_of, establish, ledger_of, policy_of, versions_of
+from discreet.query.opening import budget_of, establish, ledger_of, policy_of
 from discreet.query.parse import render
+from discreet.query.payer import Payer
 from discreet.query.records import records_of
 from discreet.query.report import report_of
+from discreet.query.versions import check_versions, versions_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     import pyarrow as pa
 
-    from discreet.ledger import Entry
     from discreet.mechanisms import Mechanism
     from discreet.query.catalog import Catalog
     from discreet.query.models import Model
@@ -149,19 +139,19 @@ class Curator:
         self._check_open()
         asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
         if asked.price is None:
-            self._check_files()
+            check_versions(self._files)
             return self._answer(asked, ())
         fingerprint = asked.fingerprint(self._files)
         measured = self._measured_before(fingerprint, asked) if reuse else None
         if measured is not None:
             return self._answer(asked, measured, repeated=True)
-        self._check_files()
-        asked = asked.knowing(self._files, self._told)
+        check_versions(self._files)
+        asked = asked.knowing(self._files, self._payer.told)
         public = self._public_tables(asked.question)
         try:
-            entry = self._reserve(asked.cost, text, fingerprint)
+            entry = self._payer.reserve(asked.cost, text, fingerprint)
         except BudgetExceeded as error:
-            raise asked.refusal(error, self._denied) from None
+            raise asked.refusal(error, self._payer.denied) from None
         try:
             with self._engine.session() as session:
                 measured = tuple(measure(session, plan) for plan in asked.plans)
@@ -171,11 +161,9 @@ class Curator:
             stopped = isinstance(error, EngineError) and error.kind == "interrupt"  # the engine catches Ctrl-C itself
             problem = type(error).__name__
         else:
-            with _staying_paid(entry):
-                self.ledger.complete(entry, kept, told=told)
+            self._payer.complete(entry, kept, told=told)
             return answer
-        with _staying_paid(entry):
-            self.ledger.fail(entry, "KeyboardInterrupt" if stopped else problem)
+        self._payer.fail(entry, "KeyboardInterrupt" if stopped else problem)
         if stopped:
             raise KeyboardInterrupt(
                 f"the question was stopped; what it cost stays spent (entry {entry.id} of the ledger)"
@@ -205,9 +193,9 @@ class Curator:
         answered, refusal = False, None
         if asked.price is not None:
             answered = reuse and self._measured_before(asked.fingerprint(self._files), asked) is not None
-            asked = asked.knowing(self._files, self._told)
-            denied = None if answered else self._denied(asked.cost)
-            refusal = None if denied is None else asked.refusal(denied, self._denied)
+            asked = asked.knowing(self._files, self._payer.told)
+            denied = None if answered else self._payer.denied(asked.cost)
+            refusal = None if denied is None else asked.refusal(denied, self._payer.denied)
         return Explanation(
             question=asked.question,
             target=asked.price,
@@ -227,15 +215,13 @@ class Curator:
     def release(self, mechanism: Mechanism, value: Any, *, reason: str = "") -> Any:
         """`mechanism.release(value)`, paid from the budget first; the value is yours to compute and to protect."""
         self._check_open()
-        entry = self._reserve(mechanism.cost, reason or f"release by {mechanism!r}")
+        entry = self._payer.reserve(mechanism.cost, reason or f"release by {mechanism!r}")
         try:
             released = mechanism.release(value)
         except DiscreetError as error:
-            with _staying_paid(entry):
-                self.ledger.fail(entry, type(error).__name__)
+            self._payer.fail(entry, type(error).__name__)
             raise
-        with _staying_paid(entry):
-            self.ledger.complete(entry)
+        self._payer.complete(entry)
         return released
 
     def charge(self, cost: Cost, *, reason: str) -> int:
@@ -244,9 +230,8 @@ class Curator:
         Call it before the release: what is refused here must not be released.
         """
         self._check_open()
-        entry = self._reserve(cost, reason)
-        with _staying_paid(entry):
-            self.ledger.complete(entry)
+        entry = self._payer.reserve(cost, reason)
+        self._payer.complete(entry)
         return entry.id
 
     def fit(self, model: Model, text: str, *, target: str | None = None, reason: str = "") -> Any:
@@ -270,18 +255,16 @@ class Curator:
         records = records_of(text, target, self._catalog)
         if hasattr(model, "rehearse"):
             model.rehearse(len(records.features), labels=records.target, names=records.features)
-        self._check_files()
-        entry = self._reserve(price, reason or f"{model!r}: {text}")
+        check_versions(self._files)
+        entry = self._payer.reserve(price, reason or f"{model!r}: {text}")
         try:
             model.fit_unseen(*records.read(self._engine), names=records.features)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
             problem = type(error).__name__
         else:
-            with _staying_paid(entry):
-                self.ledger.complete(entry)
+            self._payer.complete(entry)
             return model
-        with _staying_paid(entry):
-            self.ledger.fail(entry, problem)
+        self._payer.fail(entry, problem)
         raise QueryFailed(entry.id)
 
     # ---------------------------------------------------------------- looking
@@ -329,46 +312,16 @@ class Curator:
 
     def _measured_before(self, fingerprint: str, asked: Asked) -> tuple[Measured, ...] | None:
         """The stored answer; None if there is none, or none that this release can read: then it is asked anew."""
-        kept = self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst)
+        kept = self._payer.answer(fingerprint)
         return None if kept is None else from_bytes(kept, asked.plans)
 
-    def _told(self, names: list[str]) -> dict[str, list[Any]]:
-        """What answers of this analyst have told under these names."""
-        return self.ledger.told(self.policy.name, names, analyst=self.analyst)
-
-    def _denied(self, cost: Cost) -> BudgetExceeded | None:
-        """The error that this cost would meet now, or None."""
-        return refusal_of(self.ledger, self.policy, cost, analyst=self.analyst)
-
-    def _reserve(self, cost: Cost, what: str, fingerprint: str | None = None) -> Entry:
-        """The charge, on the disk; refused if the data is about other units than these by now."""
-        return self.ledger.reserve(
-            self.policy.name,
-            cost,
-            analyst=self.analyst,
-            what=what,
-            fingerprint=fingerprint,
-            protects=self.policy.protects,
-        )
+    @property
+    def _payer(self) -> Payer:
+        return Payer(self.ledger, self.policy, self.analyst)
 
     def _check_open(self) -> None:
         if self._closed:
             raise InvalidArgument("curator", self.policy.name, "it was closed; open the data again")
-
-    def _check_files(self) -> None:
-        """Refuses, before anything is paid, if a file of the data is gone or is another one than was opened.
-
-        What makes every row count by itself was looked at when it was opened.
-        """
-        for path, *facts in self._files:
-            if path is None:
-                continue
-            try:
-                status = Path(path).stat()
-            except OSError:
-                raise SourceError(path, "is no longer there", "Put it back, or open the data again.") from None
-            if facts[-2:] != [status.st_size, status.st_mtime_ns]:
-                raise SourceError(path, "has changed since the data was opened", "Open the data again.")
 
     def _public_tables(self, question: Question) -> dict[str, pa.Table]:
         if not question.public_tables:
@@ -399,15 +352,3 @@ class Curator:
             entry=entry,
             target=asked.price,
         )
-
-
-@contextmanager
-def _staying_paid(entry: Entry) -> Iterator[None]:
-    """Says of a ledger that fails after the charge that the charge stays, and that nothing is shown."""
-    try:
-        yield
-    except LedgerCorrupt:
-        raise
-    except LedgerError as error:
-        advice = f"Entry {entry.id} was charged before that and stays charged; nothing is released. {error.advice}"
-        raise LedgerError(error.path, error.problem, advice) from error

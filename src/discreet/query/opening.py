@@ -1,4 +1,4 @@
-"""Opening data: which policy, which ledger, which budget, and which versions of the files."""
+"""Opening data: which policy, which ledger, and which budget."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.engines.files import files_of
-from discreet.engines.frames import files_behind
 from discreet.errors import InvalidArgument, UnitMismatch, VolatileLedger
 from discreet.ledger import Ledger
 from discreet.ledger.protection import in_words
@@ -17,7 +15,7 @@ from discreet.query.policy import Policy
 if TYPE_CHECKING:
     from discreet.accounting import Budget
 
-__all__ = ["budget_of", "establish", "ledger_of", "ledger_path", "policy_of", "versions_of"]
+__all__ = ["budget_of", "establish", "ledger_of", "ledger_path", "policy_of"]
 
 _POLICIES = (".toml", ".yaml", ".yml")
 
@@ -115,22 +113,3 @@ def _check_adjacency(budget: Budget) -> None:
         raise InvalidArgument(
             "budget", budget, "questions protect against adding or removing a person: use adjacency='add-remove'"
         )
-
-
-def versions_of(policy: Policy) -> list[list[Any]]:
-    """The files of the data, with size and time, and what the policy reads from them as which table.
-
-    Tables in memory have no file and count as unchanged.
-    """
-    found: list[list[Any]] = []
-    for name, table in policy.tables.items():
-        types = sorted((column.lower(), str(facts.type)) for column, facts in table.columns.items() if facts.type)
-        read = [name.lower(), table.table, types]
-        is_path = isinstance(table.source, str | os.PathLike)
-        paths = files_of(table.source).paths if is_path else files_behind(table.source)
-        if not paths:
-            found.append([None, *read])
-        for path in paths:
-            status = Path(path).stat()
-            found.append([path, *read, status.st_size, status.st_mtime_ns])
-    return found

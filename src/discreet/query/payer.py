@@ -1,0 +1,73 @@
+"""`Payer`: one analyst's side of the ledger of a data set."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import BudgetExceeded, LedgerCorrupt, LedgerError
+from discreet.query.limits import refusal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from discreet.accounting import Cost
+    from discreet.ledger import Entry, Ledger
+    from discreet.query.policy import Policy
+
+__all__ = ["Payer"]
+
+
+@dataclass(frozen=True)
+class Payer:
+    """Pays for the releases of one analyst, and finds again what was paid for."""
+
+    ledger: Ledger
+    policy: Policy
+    analyst: str
+
+    def reserve(self, cost: Cost, what: str, fingerprint: str | None = None) -> Entry:
+        """The charge, on the disk; refused if the data is about other units than these by now."""
+        return self.ledger.reserve(
+            self.policy.name,
+            cost,
+            analyst=self.analyst,
+            what=what,
+            fingerprint=fingerprint,
+            protects=self.policy.protects,
+        )
+
+    def complete(self, entry: Entry, answer: bytes | None = None, *, told: dict[str, list[Any]] | None = None) -> None:
+        """States that the release was made; it may be shown once this returns."""
+        with _staying_paid(entry):
+            self.ledger.complete(entry, answer, told=told)
+
+    def fail(self, entry: Entry, note: str) -> None:
+        """States that the release failed; it stays paid."""
+        with _staying_paid(entry):
+            self.ledger.fail(entry, note)
+
+    def denied(self, cost: Cost) -> BudgetExceeded | None:
+        """The error that this cost would meet now, or None."""
+        return refusal_of(self.ledger, self.policy, cost, analyst=self.analyst)
+
+    def answer(self, fingerprint: str) -> bytes | None:
+        """The stored answer to an identical question."""
+        return self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst)
+
+    def told(self, names: list[str]) -> dict[str, list[Any]]:
+        """What earlier answers have told under these names."""
+        return self.ledger.told(self.policy.name, names, analyst=self.analyst)
+
+
+@contextmanager
+def _staying_paid(entry: Entry) -> Iterator[None]:
+    """Says of a ledger that fails after the charge that the charge stays, and that nothing is shown."""
+    try:
+        yield
+    except LedgerCorrupt:
+        raise
+    except LedgerError as error:
+        advice = f"Entry {entry.id} was charged before that and stays charged; nothing is released. {error.advice}"
+        raise LedgerError(error.path, error.problem, advice) from error

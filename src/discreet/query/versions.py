@@ -1,0 +1,51 @@
+"""Which versions of its files a data set was opened with, and whether they are still those."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.engines.files import files_of
+from discreet.engines.frames import files_behind
+from discreet.errors import SourceError
+
+if TYPE_CHECKING:
+    from discreet.query.policy import Policy
+
+__all__ = ["check_versions", "versions_of"]
+
+
+def versions_of(policy: Policy) -> list[list[Any]]:
+    """The files of the data, with size and time, and what the policy reads from them as which table.
+
+    Tables in memory have no file and count as unchanged.
+    """
+    found: list[list[Any]] = []
+    for name, table in policy.tables.items():
+        types = sorted((column.lower(), str(facts.type)) for column, facts in table.columns.items() if facts.type)
+        read = [name.lower(), table.table, types]
+        is_path = isinstance(table.source, str | os.PathLike)
+        paths = files_of(table.source).paths if is_path else files_behind(table.source)
+        if not paths:
+            found.append([None, *read])
+        for path in paths:
+            status = Path(path).stat()
+            found.append([path, *read, status.st_size, status.st_mtime_ns])
+    return found
+
+
+def check_versions(files: list[list[Any]]) -> None:
+    """Refuses if a file of the data is gone or is another one than was opened.
+
+    What makes every row count by itself was looked at when it was opened.
+    """
+    for path, *facts in files:
+        if path is None:
+            continue
+        try:
+            status = Path(path).stat()
+        except OSError:
+            raise SourceError(path, "is no longer there", "Put it back, or open the data again.") from None
+        if facts[-2:] != [status.st_size, status.st_mtime_ns]:
+            raise SourceError(path, "has changed since the data was opened", "Open the data again.")
