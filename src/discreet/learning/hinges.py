@@ -30,14 +30,10 @@ def _signs(targets: NDArray[Any]) -> Reals:
 
 
 @dataclass(frozen=True)
-class SmoothedHinge(Loss):
-    """max(0, 1 - y m) for y in {-1, 1}, with its corner rounded off by a parabola of this `width` (Huber's hinge).
-
-    Zero for y m >= 1 + width/2, 1 - y m for y m <= 1 - width/2, a parabola of curvature 1/width between.
-    """
+class _TwoClassHinge(Loss):
+    """What hinges of one margin share, whatever rounds their corner: slopes between 0 and -y, for y in {-1, 1}."""
 
     width: float = 0.5
-    name: ClassVar[str] = "smoothed hinge"
 
     def __post_init__(self) -> None:
         positive("width", self.width)
@@ -47,14 +43,6 @@ class SmoothedHinge(Loss):
         return 1.0
 
     @property
-    def smoothness(self) -> float:
-        return math.nextafter(1 / self.width, math.inf)
-
-    def _gap(self, margins: Reals, targets: NDArray[Any]) -> Reals:
-        """How far into the parabola: 0 at its flat end, width at the other."""
-        return np.clip(1 + self.width / 2 - _signs(targets) * margins, 0.0, None)
-
-    @property
     def usual_curvature(self) -> float:
         return min(self.smoothness, _USUAL)
 
@@ -62,6 +50,27 @@ class SmoothedHinge(Loss):
     def corners(self) -> int:
         """One: the slope of a target never changes its sign."""
         return 1
+
+    def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
+        return _signs(targets)
+
+
+@dataclass(frozen=True)
+class SmoothedHinge(_TwoClassHinge):
+    """max(0, 1 - y m) for y in {-1, 1}, with its corner rounded off by a parabola of this `width` (Huber's hinge).
+
+    Zero for y m >= 1 + width/2, 1 - y m for y m <= 1 - width/2, a parabola of curvature 1/width between.
+    """
+
+    name: ClassVar[str] = "smoothed hinge"
+
+    @property
+    def smoothness(self) -> float:
+        return math.nextafter(1 / self.width, math.inf)
+
+    def _gap(self, margins: Reals, targets: NDArray[Any]) -> Reals:
+        """How far into the parabola: 0 at its flat end, width at the other."""
+        return np.clip(1 + self.width / 2 - _signs(targets) * margins, 0.0, None)
 
     def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
         gap = self._gap(margins, targets)
@@ -75,40 +84,20 @@ class SmoothedHinge(Loss):
         gap = self._gap(margins, targets)
         return np.where((gap > 0) & (gap < self.width), 1 / self.width, 0.0)
 
-    def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
-        return _signs(targets)
-
 
 @dataclass(frozen=True)
-class GaussianHinge(Loss):
+class GaussianHinge(_TwoClassHinge):
     """The hinge loss smoothed by a Gaussian of this `width` in its one margin [Feldman et al. 2018, Sec. 5.3].
 
     E max(0, 1 - y m + width Z): slope -y Phi((1 - y m) / width), curvature at most 1 / (width sqrt(2 pi)), and never
     more than width / sqrt(2 pi) above the hinge.
     """
 
-    width: float = 0.5
     name: ClassVar[str] = "Gaussian hinge"
-
-    def __post_init__(self) -> None:
-        positive("width", self.width)
-
-    @property
-    def lipschitz(self) -> float:
-        return 1.0
 
     @property
     def smoothness(self) -> float:
         return math.nextafter(1 / (self.width * math.sqrt(2 * math.pi)), math.inf)
-
-    @property
-    def usual_curvature(self) -> float:
-        return min(self.smoothness, _USUAL)
-
-    @property
-    def corners(self) -> int:
-        """One: the slope of a target never changes its sign."""
-        return 1
 
     def values(self, margins: Reals, targets: NDArray[Any]) -> Reals:
         u = (1 - _signs(targets) * margins) / self.width
@@ -122,9 +111,6 @@ class GaussianHinge(Loss):
     def curvatures(self, margins: Reals, targets: NDArray[Any]) -> Reals:
         u = (1 - _signs(targets) * margins) / self.width
         return np.asarray(np.exp(-(u**2) / 2) / (self.width * math.sqrt(2 * math.pi)))
-
-    def checked(self, targets: NDArray[Any]) -> NDArray[Any]:
-        return _signs(targets)
 
 
 @dataclass(frozen=True)
