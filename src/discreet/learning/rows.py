@@ -120,7 +120,7 @@ class Rows:
         return np.ldexp(self.steps @ whole, exponent + self.lattice.exponent)
 
     def pull(self, slopes: Reals, *, bound: float) -> NDArray[np.int64]:
-        """sum of slope_i x_i in steps of `pull_step(bound)`: shape (features,) or (features, outputs), exact.
+        """sum of slope_i x_i in steps of lattice.step * bound / PARTS: shape (features,) or (features, outputs), exact.
 
         A slope of norm above the bound is shortened to it, which for a loss that keeps its word is rounding alone.
         """
@@ -135,10 +135,6 @@ class Rows:
             block = slice(start, start + _BLOCK)
             total += (self.steps[block].T @ parts[block]).astype(np.int64)
         return total
-
-    def pull_step(self, bound: float) -> float:
-        """What one step of `pull` is worth."""
-        return self.lattice.step * bound / PARTS
 
 
 def products(table: Reals, weights: Reals) -> Reals:

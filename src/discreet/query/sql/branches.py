@@ -23,7 +23,7 @@ from discreet.query.sql.types import DOUBLE, TIMESTAMP, SqlType, type_named
 from discreet.query.sql.value import Value, derived, hull, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from discreet.query.sql.expressions import Handler
 
 __all__: list[str] = []
 
@@ -83,7 +83,7 @@ def _coalesce(at: Expressions, node: exp.Coalesce) -> Value:
     return derived(f"COALESCE({', '.join(sqls)})", type_, values, **facts)
 
 
-def _extreme(function: str) -> Callable[[Expressions, Any], Value]:
+def _extreme(function: str) -> Handler:
     def extreme(at: Expressions, node: exp.Func) -> Value:
         values = at.values((node.this, *node.expressions))
         type_, sqls = unified(at, values, node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -13,7 +13,7 @@ from discreet.query.sql.types import BOOLEAN
 from discreet.query.sql.value import Value, derived, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from discreet.query.sql.expressions import Handler
 
 __all__: list[str] = []
 
@@ -33,7 +33,7 @@ def _literal(at: Expressions, node: exp.Literal) -> Value:
     return literal(number)
 
 
-def _compared(operator: str) -> Callable[[Expressions, Any], Value]:
+def _compared(operator: str) -> Handler:
     def compare(at: Expressions, node: exp.Binary) -> Value:
         values = at.values((node.left, node.right))
         _, (left, right) = unified(at, values, node)
@@ -42,7 +42,7 @@ def _compared(operator: str) -> Callable[[Expressions, Any], Value]:
     return compare
 
 
-def _joined(operator: str) -> Callable[[Expressions, Any], Value]:
+def _joined(operator: str) -> Handler:
     def join(at: Expressions, node: exp.Connector) -> Value:
         # A long chain is a deep tree: walk it instead of recursing once for every AND.
         parts = [at.truth(part) for part in node.flatten()]
@@ -100,7 +100,7 @@ def _in(at: Expressions, node: exp.In) -> Value:
     return derived(f"({this} IN ({', '.join(others)}))", BOOLEAN, values)
 
 
-def _like(operator: str) -> Callable[[Expressions, Any], Value]:
+def _like(operator: str) -> Handler:
     def like(at: Expressions, node: exp.Binary, escape: str = "") -> Value:
         value = at.text(node.this)
         pattern = at.constant(node.expression, str, "the pattern")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -16,6 +16,8 @@ from discreet.query.sql.value import EVERYWHERE, Value, derived
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from discreet.query.sql.expressions import Handler
 
 __all__: list[str] = []
 
@@ -48,7 +50,7 @@ ERAS: dict[str, Callable[[int], int]] = {
 }
 
 
-def _part(name: str) -> Callable[[Expressions, Any], Value]:
+def _part(name: str) -> Handler:
     return lambda at, node: _extract(at, name, node.this, node)
 
 
@@ -87,11 +89,11 @@ def _date_part(at: Expressions, node: exp.Anonymous) -> Value:
     return _extract(at, part_of(at, part), argument, node)
 
 
-def _named_part(name: str) -> Callable[[Expressions, Any], Value]:
+def _named_part(name: str) -> Handler:
     return lambda at, node: _extract(at, name, arguments(at, node, 1)[0], node)
 
 
-def _name(function: str, names: tuple[str, ...]) -> Callable[[Expressions, Any], Value]:
+def _name(function: str, names: tuple[str, ...]) -> Handler:
     def name(at: Expressions, node: exp.Func) -> Value:
         value = daily(moment_of(at, node.this))
         listed = None if value.inputs else names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -14,7 +14,7 @@ from discreet.query.sql.types import BIGINT, DATE, TIMESTAMP
 from discreet.query.sql.value import EVERYWHERE, Value, derived
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from discreet.query.sql.expressions import Handler
 
 __all__ = ["LENGTHS", "amount_of"]
 
@@ -41,7 +41,7 @@ def _days_between(start: Value, end: Value) -> tuple[float, float]:
     return end.bounds[0] - start.bounds[1], end.bounds[1] - start.bounds[0]
 
 
-def _shift(sign: int) -> Callable[[Expressions, Any], Value]:
+def _shift(sign: int) -> Handler:
     def shift(at: Expressions, node: exp.Expr) -> Value:
         amount, unit = amount_of(at, node.expression, node)
         value = moment_of(at, node.this)
@@ -87,7 +87,7 @@ def amount_of(at: Expressions, node: exp.Expr, where: exp.Expr) -> tuple[int, st
     return sign * at.constant(node, int, "the number of days"), "day"
 
 
-def _plus(sign: int) -> Callable[[Expressions, Any], Value]:
+def _plus(sign: int) -> Handler:
     """+ and -: of numbers, or of a date and an interval, or between two dates."""
     operator = "+" if sign > 0 else "-"
 

@@ -30,13 +30,14 @@ from discreet.query.sql.value import Value, derived, literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    Handler = Callable[["Expressions", Any], Value]
+
 __all__ = ["Expressions", "unified"]
 
 MOST_WEIGHT = 5000  # how many texts and characters one text may be made of, so that nobody grows strings in the engine
 MOST_SQL = 20_000  # characters of generated SQL for one expression
 LONGEST_PATTERN = 300
 MOST_WILDCARDS = 6  # LIKE backtracks; a regular expression runs in linear time
-Handler = "Callable[[Expressions, Any], Value]"
 
 
 class Expressions:
@@ -317,8 +318,8 @@ VOLATILE = {
     "localtimestamp", "localtime", "transaction_timestamp", "txid_current",
 }  # fmt: skip
 
-HANDLERS: dict[type, Callable[[Expressions, Any], Value]] = {}
+HANDLERS: dict[type, Handler] = {}
 PLAIN = {"this", "expression", "expressions"}
 READ: dict[type, set[str]] = {}
-NAMED: dict[str, Callable[[Expressions, Any], Value]] = {}
+NAMED: dict[str, Handler] = {}
 KNOWN_NAMES: set[str] = set()

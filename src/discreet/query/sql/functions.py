@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -22,13 +22,15 @@ from discreet.query.sql.value import EVERYWHERE, Value, derived, literal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from discreet.query.sql.expressions import Handler
+
 __all__ = ["arguments"]
 
 
 # ── numbers ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _binary(operation: Callable[[Value, Value], Value]) -> Callable[[Expressions, Any], Value]:
+def _binary(operation: Callable[[Value, Value], Value]) -> Handler:
     return lambda at, node: operation(at.number(node.this), at.number(node.expression))
 
 
@@ -62,7 +64,7 @@ def _sign(at: Expressions, node: exp.Sign) -> Value:
     return derived(sql, BIGINT, (value,), bounds=(values[0], values[-1]), limits=(-1, 1), values=values)
 
 
-def _stepped(function: str) -> Callable[[Expressions, Any], Value]:
+def _stepped(function: str) -> Handler:
     def step(at: Expressions, node: exp.Func) -> Value:
         value = at.number(node.this)
         digits = node.args.get("decimals")
@@ -135,7 +137,7 @@ def _power(at: Expressions, node: exp.Pow) -> Value:
     return derived(sql, DOUBLE, (left, right), bounds=bounds)
 
 
-def _classified(function: str) -> Callable[[Expressions, Any], Value]:
+def _classified(function: str) -> Handler:
     def classify(at: Expressions, node: exp.Func) -> Value:
         argument = node.this if isinstance(node, exp.IsNan | exp.IsInf) else arguments(at, node, 1)[0]
         value = at.number(argument)
@@ -163,7 +165,7 @@ def _named(at: Expressions, node: exp.Anonymous) -> Value:
     return handler(at, node)
 
 
-def _as(kind: type, *slots: str) -> Callable[[Expressions, Any], Value]:
+def _as(kind: type, *slots: str) -> Handler:
     """A function that sqlglot leaves without a node of its own, rewritten to the node that has one."""
 
     def rewrite(at: Expressions, node: exp.Anonymous) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -25,7 +25,7 @@ from discreet.query.sql.types import BIGINT, BOOLEAN, VARCHAR
 from discreet.query.sql.value import Value, derived
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from discreet.query.sql.expressions import Handler
 
 __all__: list[str] = []
 
@@ -33,7 +33,7 @@ _WIDEST = 1000
 """So many characters a text is padded to, at most."""
 
 
-def _text(function: str) -> Callable[[Expressions, Any], Value]:
+def _text(function: str) -> Handler:
     def apply(at: Expressions, node: exp.Func) -> Value:
         value = at.text(node.this)
         return derived(f"{function}({value.sql})", VARCHAR, (value,), weight=2 * value.weight)
@@ -66,7 +66,7 @@ def _substring(at: Expressions, node: exp.Substring) -> Value:
     return derived(f"SUBSTRING({value.sql}, {start}{tail})", VARCHAR, (value,))
 
 
-def _end(function: str) -> Callable[[Expressions, Any], Value]:
+def _end(function: str) -> Handler:
     def cut(at: Expressions, node: exp.Func) -> Value:
         value = at.text(node.this)
         return derived(f"{function}({value.sql}, {_small(at, node.expression, 'the length')})", VARCHAR, (value,))
@@ -113,7 +113,7 @@ def _split_part(at: Expressions, node: exp.SplitPart) -> Value:
     return derived(f"SPLIT_PART({value.sql}, {string(delimiter)}, {index})", VARCHAR, (value,))
 
 
-def _searched(function: str) -> Callable[[Expressions, Any], Value]:
+def _searched(function: str) -> Handler:
     def search(at: Expressions, node: exp.Func) -> Value:
         first, second = (node.this, node.expression)
         if isinstance(node, exp.Anonymous):
@@ -164,7 +164,7 @@ def _readable(pattern: str) -> bool:
     return True
 
 
-def _matches(function: str) -> Callable[[Expressions, Any], Value]:
+def _matches(function: str) -> Handler:
     def match(at: Expressions, node: exp.Func) -> Value:
         if isinstance(node, exp.Anonymous):
             first, second = arguments(at, node, 2)

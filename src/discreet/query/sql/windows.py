@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
 from discreet.query.sql.expressions import HANDLERS, READ, Expressions
 from discreet.query.sql.types import BIGINT, DOUBLE, SqlType
 from discreet.query.sql.value import Value, derived
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["depends_on_order"]
 
@@ -139,6 +136,5 @@ def _edge(at: Expressions, frame: exp.WindowSpec, which: str, kind: str) -> str:
     return f"{number} {side}"
 
 
-_handler: Callable[[Expressions, Any], Value] = _window
-HANDLERS[exp.Window] = _handler
+HANDLERS[exp.Window] = _window
 READ[exp.Window] = {"this", "partition_by", "order", "spec", "over"}
