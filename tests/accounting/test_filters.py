@@ -22,6 +22,7 @@ from accounting.interactions import (
 from discreet.accounting import gaussian_dp
 from discreet.accounting import renyi as renyi_accountant
 from discreet.accounting.budget import Budget, renyi_limit
+from discreet.accounting.charges import decimal, floor_root
 from discreet.accounting.cost import Cost
 from discreet.accounting.filters import Filter
 from discreet.errors import AdjacencyMismatch, BudgetExceeded, InvalidArgument, StorageError, UnknownVersion
@@ -412,6 +413,41 @@ def test_a_release_that_no_such_budget_admits_is_told_so(budget: Budget, cost: C
 def test_impossible_budgets_are_refused(arguments: dict[str, object]) -> None:
     with pytest.raises(InvalidArgument):
         Budget(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        Budget(mu=1e200),
+        Budget(mu=1e-200),
+        Budget(mu=5e-324),
+        Budget(mu=1.7e308),
+        Budget(rho=1e-300),
+        Budget(rho=1.7e308),
+        Budget(epsilon=5e-324),
+        Budget(epsilon=1e-300, delta=1e-300),
+        Budget(epsilon=600.0, delta=0.999),
+    ],
+    ids=repr,
+)
+def test_budgets_of_any_size_say_what_is_left_and_what_is_too_much(budget: Budget) -> None:
+    guard = Filter(budget)
+    for cost in (Cost.pure(600.0) * 10**15, Cost.concentrated(1e9) * 10**15, Cost.pure(1e-100), Cost.zero()):
+        if not refuses(guard, cost):
+            guard.charge(cost)
+        assert 0 <= guard.remaining <= 1.8e308
+
+
+@given(st.floats(1e-300, 1e300))
+def test_the_root_of_what_is_left_is_the_largest_whose_square_fits(mu: float) -> None:
+    exact = decimal(mu) ** 2
+    assert floor_root(exact) == mu
+    assert floor_root(exact * (1 - Fraction(1, 10**40))) == math.nextafter(mu, 0.0)
+
+
+def test_a_delta_whose_parts_would_vanish_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="pass 0, or at least 1e-300"):
+        Budget(epsilon=1.0, delta=5e-324)
 
 
 def test_only_budgets_and_costs_are_accepted() -> None:

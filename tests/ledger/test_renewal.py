@@ -116,3 +116,13 @@ def test_answers_outlive_the_period_they_were_paid_in(ledger: Ledger, clock: Clo
     clock.time = START + 5 * DAY
     assert ledger.answer("d", "f") == b"1"
     assert ledger.remaining("d") == 1.0
+
+
+@pytest.mark.parametrize("period", [timedelta(days=4_000_000), timedelta.max])
+def test_a_period_that_ends_after_all_calendars_is_never_over(ledger: Ledger, period: timedelta) -> None:
+    ledger.establish("d", Budget(epsilon=1.0), period=period)
+    ledger.reserve("d", Cost.pure(0.75))
+    assert ledger.standings("d")[0].renewed is None
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve("d", Cost.pure(0.75))
+    ledger.verify()

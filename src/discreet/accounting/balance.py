@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Balance", "amounts"]
 
+_LEAST = 1e-100
+"""No release costs less, except for nothing."""
+
 
 @dataclass(frozen=True)
 class Balance:
@@ -132,7 +135,7 @@ class Balance:
     def _admitted(self, release: Any, size: float) -> float:
         """`size`, or slightly less where its release is not quite admitted."""
         step = 1e-12
-        while size > 0 and step < 1:
+        while size >= _LEAST and step < 1:
             if self.admits(release(size, adjacency=self.budget.adjacency)):
                 return size
             size, step = size * (1 - step), 4 * step
@@ -156,7 +159,12 @@ def _amounts(cost: Cost, quantities: tuple[Quantity, ...]) -> tuple[Exact, ...]:
 def _share(limit: Limit, total: Exact) -> float:
     if total == 0:
         return 0.0
-    return math.inf if total == INFINITE or limit.most == 0 else float(total / limit.most)
+    if total == INFINITE or limit.most == 0:
+        return math.inf
+    try:
+        return float(total / limit.most)
+    except OverflowError:
+        return math.inf
 
 
 def _pure_of_mu(mu: float) -> float:

@@ -49,6 +49,9 @@ _ORDERS_PER_OCTAVE = 8
 _SIDE_ORDERS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # octaves of order - 1 away from the main order, on both sides
 _QUARTER = 0.25
 
+LEAST_DELTA = 1e-300
+"""Parts of a smaller delta would be rounded to nothing."""
+
 _EXAMPLE = '{"leak": 0.1, "gaussian": 0.4, 16.0: 0.5}'
 
 Shares = tuple[tuple[str | float, float], ...]
@@ -106,6 +109,8 @@ class Budget:
         delta = nonnegative("delta", self.delta)
         if delta >= 1:
             raise InvalidArgument("delta", self.delta, "pass a number below 1; keep it below 1 / (number of people)")
+        if 0 < delta < LEAST_DELTA:
+            raise InvalidArgument("delta", self.delta, f"pass 0, or at least {LEAST_DELTA:g}")
         if delta > 0 and self.epsilon is None:
             raise InvalidArgument(
                 "delta", self.delta, "only a budget in epsilon has a delta: Budget(epsilon=..., delta=...)"

@@ -113,9 +113,15 @@ def floor_decimal(exact: Exact) -> float:
 
 def floor_root(exact: Exact) -> float:
     """The largest float >= 0 whose decimal has a square of at most `exact`."""
+    if exact == INFINITE:
+        return math.inf
     if exact <= 0:
         return 0.0
-    root = math.sqrt(exact)
+    whole = finite(exact)
+    # by whole numbers of about 128 bits: the square of a float may be too large or too small for one
+    scale = 64 - (whole.numerator.bit_length() - whole.denominator.bit_length()) // 2
+    power = Fraction(2) ** scale
+    root = min(float(Fraction(math.isqrt(math.floor(whole * power * power))) / power), float(np.finfo(float).max))
     while decimal(math.nextafter(root, math.inf)) ** 2 <= exact:
         root = math.nextafter(root, math.inf)
     while decimal(root) ** 2 > exact:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from discreet.accounting import Cost
+from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,7 +80,10 @@ def _room(balance: Balance, unit: str, most: float) -> float:
     release = {"epsilon": Cost.pure, "rho": Cost.concentrated, "mu": Cost.gaussian_dp}[unit]
 
     def fits(size: float) -> bool:
-        return balance.admits(release(size, adjacency=balance.budget.adjacency))
+        try:
+            return balance.admits(release(size, adjacency=balance.budget.adjacency))
+        except InvalidArgument:  # no release is so large, or so small
+            return False
 
     if most <= 0 or fits(most):
         return most

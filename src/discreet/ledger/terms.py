@@ -67,8 +67,11 @@ class Terms:
         return self.since if self.period is None else self.since + number * self.period
 
     def end_at(self, at: datetime) -> datetime | None:
-        """When the period of a moment ends; None without periods."""
-        return None if self.period is None else self.since + (self.number_at(at) + 1) * self.period
+        """When the period of a moment ends; None without periods, or if that is after the year 9999."""
+        try:
+            return None if self.period is None else self.since + (self.number_at(at) + 1) * self.period
+        except OverflowError:
+            return None
 
     def balance(self, totals: tuple[Exact, ...]) -> Balance:
         """The balance with these totals."""
