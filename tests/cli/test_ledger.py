@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import stat
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,7 @@ def test_exported_lines_can_be_checked_by_anybody(path: Path) -> None:
         assert previous == found
     assert f"{len(lines)}:{previous}" == str(Ledger.open(path).head)
     assert good("ledger export visits.ledger --output out.jsonl") == f"{len(lines)} entries written to out.jsonl\n"
+    assert stat.S_IMODE(Path("out.jsonl").stat().st_mode) == 0o600  # as the ledger
     assert Path("out.jsonl").read_text(encoding="utf-8").splitlines() == lines
     again = call("ledger", "export", "visits.ledger", "--output", "out.jsonl")
     assert again.exit_code == 1  # never written over

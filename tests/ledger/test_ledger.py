@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import stat
 from datetime import UTC, datetime, timedelta
@@ -86,6 +87,14 @@ def test_a_reservation_is_closed_once(ledger: Ledger) -> None:
         with pytest.raises(InvalidArgument, match="released already"):
             close()
     assert ledger.verify().released == 1
+
+
+def test_whoever_paid_is_told_whatever_the_entry_is_made_to_say(ledger: Ledger) -> None:
+    entry = ledger.reserve("visits", Cost.pure(0.1), analyst="ada")
+    ledger.complete(dataclasses.replace(entry, analyst="bob", dataset="other"), told={"bound": [1]})
+    assert ledger.told("visits", ["bound"], analyst="ada") == {"bound": [1]}
+    assert ledger.told("visits", ["bound"], analyst="bob") == {"bound": []}
+    ledger.verify()
 
 
 def test_an_entry_of_another_ledger_closes_nothing(ledger: Ledger) -> None:
@@ -344,6 +353,15 @@ def test_what_remains_is_in_the_notion_of_the_data_set_also_under_a_limit_in_ano
     ledger.limit("clicks", Budget(epsilon=1.0), analyst="ada")
     assert ledger.remaining("clicks", analyst="ada") == 0.0  # no zCDP release has a finite pure epsilon
     assert ledger.remaining("clicks", analyst="bob") == 0.5
+
+
+@pytest.mark.parametrize("budget", [Budget(mu=1e200), Budget(mu=1e-200), Budget(rho=1e300)])
+def test_what_remains_under_a_limit_is_said_for_budgets_of_any_size(budget: Budget) -> None:
+    ledger = Ledger.in_memory()
+    ledger.establish("d", budget)
+    ledger.limit("d", Budget(epsilon=0.5), analyst="ada")
+    assert ledger.remaining("d", analyst="ada") <= 1.0
+    assert ledger.verify().budgets == 2
 
 
 def test_limits_name_exactly_one_holder(ledger: Ledger) -> None:

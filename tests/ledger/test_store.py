@@ -89,7 +89,7 @@ def test_a_head_that_was_noted_is_on_the_disk(path: Path, linked: bool, monkeypa
     ledger.complete(ledger.reserve("d", Cost.pure(0.125)), b"answer")
     monkeypatch.setattr(os, "fsync", watched)
     log = Path(f"{path}-wal").stat()
-    for look in (lambda: ledger.head, ledger.verify):
+    for look in (lambda: ledger.head, ledger.verify, lambda: [*ledger.export()], lambda: [*ledger.entries()]):
         synced.clear()
         look()
         assert synced == [(log.st_ino, log.st_size)]
@@ -266,6 +266,22 @@ def test_a_file_that_is_put_back_to_an_earlier_state_meanwhile_grants_nothing(pa
             attempt()
     with Ledger.open(path) as forgetful:  # who opens it anew cannot know: that takes an anchor
         assert forgetful.remaining("d") == 0.75
+
+
+def test_a_file_that_is_put_back_and_spent_from_by_others_grants_nothing_either(path: Path) -> None:
+    """It is longer than it was, and not a continuation of it."""
+    ledger = Ledger.open(path)
+    copy = path.with_name("backup.db")
+    ledger.backup(copy)
+    ledger.reserve("d", Cost.pure(0.5))
+    ledger.close()
+    path.write_bytes(copy.read_bytes())
+    with Ledger.open(path) as forgetful:
+        for _ in range(3):
+            forgetful.reserve("d", Cost.pure(0.125))
+    for attempt in (lambda: ledger.reserve("d", Cost.pure(0.125)), lambda: ledger.remaining("d"), lambda: ledger.head):
+        with pytest.raises(LedgerCorrupt, match="had 5 entries before, and entry 5 is missing or another one"):
+            attempt()
 
 
 def test_a_file_that_is_deleted_while_a_charge_is_written_grants_nothing(path: Path) -> None:

@@ -315,6 +315,20 @@ def test_a_cost_made_smaller_with_all_hashes_computed_anew_is_found_without_eith
         Ledger.open(path).verify()
 
 
+def test_an_answer_given_to_another_analyst_with_all_hashes_computed_anew_is_found_without_either(
+    intact: Intact, place: Path
+) -> None:
+    path = copied(place, intact.content)
+
+    def change(database: sqlite3.Connection) -> None:
+        database.execute("UPDATE entries SET analyst = 'mallory' WHERE kind = 'complete'")
+        rehashed(database, Chain())
+
+    tampered(path, change)
+    with pytest.raises(LedgerCorrupt, match="closes a reservation of another analyst"):
+        Ledger.open(path).verify()
+
+
 def test_entries_cut_off_at_the_end_are_found_by_an_anchor(intact: Intact, place: Path) -> None:
     path = copied(place, intact.content)
     database = sqlite3.connect(path)

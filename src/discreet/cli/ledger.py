@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -123,7 +124,7 @@ def export(
             for line in books.export():
                 print(line)
             return
-        with Path(output).open("x", encoding="utf-8") as target:
+        with open(output, "x", encoding="utf-8", opener=_privately) as target:
             count = 0
             for line in books.export():
                 target.write(f"{line}\n")
@@ -158,6 +159,11 @@ def protect(
     with opened(file, key=key, write=True) as books:
         books.protect(dataset, given, reason=reason)
         typer.echo(f"{dataset} protects {in_words(books.protected(dataset))}")
+
+
+def _privately(path: str, flags: int) -> int:
+    """A new file is its owner's alone, as the ledger is: it holds what was asked and chosen."""
+    return os.open(path, flags, 0o600)
 
 
 def _standing_fields(standing: Standing) -> dict[str, Any]:

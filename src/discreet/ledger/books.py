@@ -31,7 +31,8 @@ __all__ = ["Account", "Books", "Tip", "charges_of", "counted"]
 # What every charge needs is written as SQL: an expression would be compiled anew in every process, which takes longer
 # than all the rest of a charge.
 _TIP = """
-    SELECT head.count AS length, head.hash AS hash, entries.number AS number, entries.hash AS last, entries.at AS at
+    SELECT head.count AS length, head.hash AS hash, entries.number AS number, entries.hash AS last, entries.at AS at,
+           (SELECT hash FROM entries WHERE number = :known) AS known
     FROM head LEFT JOIN entries ON entries.number = (SELECT MAX(number) FROM entries)
 """
 _BUDGETS = """
@@ -112,16 +113,19 @@ class Books:
 
         Nor does the chain: a file that was put back to an earlier state while it was in use has forgotten charges.
         """
-        row = first(connection, _TIP)
+        latest = self._latest
+        row = first(connection, _TIP, {"known": latest.count})
         if row is None:
-            if connection.exec_driver_sql("SELECT COUNT(*) FROM entries").scalar():
+            if latest.count or connection.exec_driver_sql("SELECT COUNT(*) FROM entries").scalar():
                 raise self.corrupt("the record of its last entry is missing")
             return Tip(Head(0, FIRST), now)
         if row["number"] != row["length"] or row["last"] != row["hash"]:
             raise self.corrupt(f"entry {row['length']} should be its last one, and the table of entries ends otherwise")
-        head, latest = Head(row["length"], row["hash"]), self._latest
-        if head.count < latest.count or (head.count == latest.count and head.hash != latest.hash):
-            raise self.corrupt(f"it had {latest.count} entries before and now ends with another entry {head.count}")
+        head = Head(row["length"], row["hash"])
+        if latest.count and row["known"] != latest.hash:
+            raise self.corrupt(
+                f"it had {latest.count} entries before, and entry {latest.count} is missing or another one now"
+            )
         self._latest = head
         return Tip(head, max(now, moment(row["at"])))
 
@@ -145,6 +149,11 @@ class Books:
         run(connection, _INSERT_ENTRY, row)
         run(connection, _SET_HEAD, {"number": row["number"], "hash": row["hash"]})
         return Entry.from_row(row, cost=cost)
+
+    def committed(self, entry: Entry) -> None:
+        """An entry of this process is in the file: from now on a file without it was put back."""
+        if entry.id > self._latest.count:
+            self._latest = Head(entry.id, entry.hash)
 
     def mark_format(self, connection: Connection) -> None:
         """From now on the file has entries that earlier releases do not know, and should not spend beside."""

@@ -60,4 +60,5 @@ class Charge:
                 details={"charged": [[budget, period, digest(text)] for budget, period, text in after]},
             )
             books.set_totals(connection, after, entry.id)
+        books.committed(entry)
         return entry

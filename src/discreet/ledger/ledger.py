@@ -427,8 +427,10 @@ class Ledger:
         opening = Balance.opening(wish.budget)  # the slow part, before anybody has to wait
         with self._store.writing() as connection:
             tip = self._books.tip(connection, now())
-            if kind == "amend" or not is_granted(self._books, connection, wish, at=tip.at):
-                set_budget(self._books, connection, tip, wish, kind=kind, opening=opening, reason=reason)
+            if kind != "amend" and is_granted(self._books, connection, wish, at=tip.at):
+                return
+            written = set_budget(self._books, connection, tip, wish, kind=kind, opening=opening, reason=reason)
+        self._books.committed(written)
 
     def _change_membership(self, kind: str, group: str, analysts: Iterable[str]) -> None:
         group, wanted = checked_name("group", group), checked_names("analysts", analysts)
@@ -441,7 +443,8 @@ class Ledger:
             raise InvalidArgument("entry", entry, "pass the entry that ledger.reserve(...) returned")
         with self._store.writing(durable=False) as connection:
             tip = self._books.tip(connection, now())
-            close(self._books, connection, tip, entry, kind=kind, details=details, answer=answer)
+            written = close(self._books, connection, tip, entry, kind=kind, details=details, answer=answer)
+        self._books.committed(written)
 
     def _time(self, connection: Connection) -> datetime:
         return self._books.tip(connection, now()).at

@@ -86,6 +86,7 @@ def _rows(store: Store, query: Select[Any], *, after: int) -> Iterator[Any]:
     while True:
         with store.reading() as connection:
             rows = connection.execute(query.where(_entries.c.number > after)).mappings().all()
+        store.settle()  # what is shown may be noted elsewhere
         yield from rows
         if len(rows) < _PAGE:
             return

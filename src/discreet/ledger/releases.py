@@ -30,7 +30,7 @@ STATES = {None: "reserved", "complete": "released", "fail": "failed"}
 """The state of a reservation, by the kind of the entry that closes it."""
 
 _CLOSED = """
-    SELECT reserved.hash AS hash, closing.kind AS kind
+    SELECT reserved.hash AS hash, reserved.dataset AS dataset, reserved.analyst AS analyst, closing.kind AS kind
     FROM entries AS reserved LEFT JOIN entries AS closing ON closing.reservation = reserved.number
     WHERE reserved.number = :number AND reserved.kind = 'reserve'
 """
@@ -64,24 +64,25 @@ def close(
     kind: str,
     details: dict[str, Any],
     answer: bytes | None = None,
-) -> None:
+) -> Entry:
     """Writes what became of a reservation, once."""
     row = first(connection, _CLOSED, {"number": entry.id})
     if row is None or row["hash"] != entry.hash:
         raise InvalidArgument("entry", entry.id, "pass an entry that this ledger's reserve(...) returned")
     if row["kind"] is not None:
         raise InvalidArgument("entry", entry.id, f"it is {STATES[row['kind']]} already, and that is final")
-    books.append(
+    written = books.append(
         connection,
         tip,
         kind=kind,
-        dataset=entry.dataset,
-        analyst=entry.analyst,
+        dataset=row["dataset"],
+        analyst=row["analyst"],
         reservation=entry.id,
         details=details,
     )
     if answer is not None:
         run(connection, _STORE, {"reservation": entry.id, "answer": answer})
+    return written
 
 
 def stored_answer(

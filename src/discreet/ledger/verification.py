@@ -2,10 +2,10 @@ r"""What `verify` checks, what that proves, and what it cannot prove.
 
 The entries are replayed from the first to the last. Checked are: SQLite's own integrity; the tables, indexes and
 triggers; the numbers 1, 2, 3, … without gap; every hash; times that never run backwards; that each reservation was
-charged to exactly the budgets that applied to it, and closed at most once; that nobody changed whom a data set protects
-after it was charged; that budgets, members, running totals, the
-record of the last entry and the stored answers are what the entries say; that no total is below what today's accountant
-finds for its costs; and that no charge was admitted beyond its budget.
+charged to exactly the budgets that applied to it, and closed at most once, in the name of whoever paid for it; that
+nobody changed whom a data set protects after it was charged; that budgets, members, running totals, the record of the
+last entry and the stored answers are what the entries say; that no total is below what today's accountant finds for its
+costs; and that no charge was admitted beyond its budget.
 
 | somebody | without key, without anchor | with an anchor | with a key they lack |
 |---|---|---|---|
@@ -111,7 +111,7 @@ class _Check:
         self._totals: dict[tuple[int, int], tuple[str, int]] = {}  # digest, and the entry that charged
         self._costs: dict[tuple[int, int], Counter[str]] = {}
         self._charges: list[tuple[str, str, str, str, frozenset[str]]] = []  # data set, time, analyst, cost, groups
-        self._open: set[int] = set()
+        self._open: dict[int, tuple[str, str]] = {}  # data set and analyst of reservations
         self._closed: Counter[str] = Counter()
         self._answers: dict[int, str] = {}
 
@@ -241,12 +241,14 @@ class _Check:
             self._totals[key] = (totals, number)
             self._costs.setdefault(key, Counter())[row["cost"]] += 1
         self._charges.append((row["dataset"], row["at"], row["analyst"], row["cost"], groups))
-        self._open.add(number)
+        self._open[number] = (row["dataset"], row["analyst"])
 
     def _close(self, row: Mapping[str, Any], details: Mapping[str, Any]) -> None:
-        if row["reservation"] not in self._open:
+        whose = self._open.pop(row["reservation"], None)
+        if whose is None:
             self.findings.append(f"entry {row['number']} closes a reservation that is not open")
-        self._open.discard(row["reservation"])
+        elif whose != (row["dataset"], row["analyst"]):
+            self.findings.append(f"entry {row['number']} closes a reservation of another analyst or data set")
         self._closed[row["kind"]] += 1
         if row["kind"] == "complete" and details["answer"] is not None:
             self._answers[row["reservation"]] = details["answer"]
