@@ -30,8 +30,9 @@ import pytest
 from discreet.engines import DuckDBEngine, Engine, Session
 from discreet.engines.duckdb import _remove
 from discreet.engines.failures import guarded
-from discreet.engines.files import _without_range, csv_rows, files_of, parquet_rows
+from discreet.engines.files import _without_range, csv_rows, parquet_rows
 from discreet.engines.frames import frame_of
+from discreet.engines.paths import files_of
 from discreet.errors import EngineError, InvalidArgument, SourceError
 from engines.sources import VISITS, csv, database, parquet, visits
 
@@ -229,6 +230,38 @@ def test_a_file_is_read_once_however_it_is_linked_and_what_was_not_finished_is_n
     assert rows(engine, engine.register("visits", tmp_path / place)) == EXPECTED
 
 
+def test_a_list_names_the_files_of_one_table_each_once(engine: DuckDBEngine, tmp_path: Path) -> None:
+    """Where every row is a unit, a row that is read twice counts twice, with the noise for one."""
+    one, two = parquet(tmp_path / "one.parquet"), parquet(tmp_path / "two.parquet")
+    (tmp_path / "link.parquet").symlink_to(one)
+    source = [two, str(one), one, tmp_path / "*.parquet", tmp_path / "link.parquet"]
+    assert files_of(source).paths == (str(tmp_path / "link.parquet"), str(two))
+    assert files_of(tuple(reversed(source))) == files_of(source)
+    first, last = csv(tmp_path / "a.csv", "x,y\n1,2\n"), csv(tmp_path / "b.csv", "x,y\n3,4\n")
+    stored, written = engine.register("visits", source), engine.register("numbers", (last, first))
+    assert len(rows(engine, stored)) == 2 * len(EXPECTED)
+    assert rows(engine, written) == [(1, 2), (3, 4)]
+
+
+def test_a_list_that_is_no_table_is_refused_with_the_file_that_is_wrong(engine: DuckDBEngine, tmp_path: Path) -> None:
+    good = parquet(tmp_path / "good.parquet")
+    (tmp_path / "torn.parquet").write_bytes(good.read_bytes()[:100])
+    with pytest.raises(SourceError, match="an empty list names no file"):
+        engine.register("t", [])
+    with pytest.raises(SourceError, match=r"/god\.parquet does not exist \(did you mean 'good\.parquet'"):
+        engine.register("t", [good, tmp_path / "god.parquet"])
+    with pytest.raises(SourceError, match="files of several kinds"):
+        engine.register("t", [good, csv(tmp_path / "a.csv", "user_id\n1\n")])
+    for source in ([good, tmp_path / "torn.parquet"], tmp_path / "*.parquet", tmp_path):
+        with pytest.raises(SourceError, match=r"/torn\.parquet cannot be read as Parquet"):
+            engine.register("t", source)
+    other = parquet(tmp_path / "other.parquet", pa.table({"a": [1]}))
+    with pytest.raises(SourceError, match=r"other\.parquet has other columns .* of each table by themselves"):
+        engine.register("t", [good, other])
+    with pytest.raises(SourceError, match="several databases"):
+        engine.register("t", [database(tmp_path / f"{name}.db", "CREATE TABLE t (a INT)") for name in "ab"], table="t")
+
+
 def test_a_value_in_a_path_may_begin_with_anything(engine: DuckDBEngine, tmp_path: Path) -> None:
     (tmp_path / "_day=1").mkdir()
     path = parquet(tmp_path / "_day=1" / "part.parquet")
@@ -344,7 +377,7 @@ def test_a_view_of_a_database_is_refused_since_its_rows_may_be_about_many(engine
     ("name", "words"),
     [
         ("vists.parquet", "does not exist (did you mean 'visits.parquet'?)"),
-        ("*.db.csv", "does not exist"),
+        ("*.db.csv", "is a pattern that no file fits"),
         ("nothing/here.parquet", "does not exist"),
         ("empty", "is a directory without Parquet files"),
         ("notes.docx", "is of a kind that cannot be read"),
@@ -375,7 +408,7 @@ def test_what_cannot_be_read_is_refused_with_a_reason(
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("source", [None, 5, ["a.parquet"], {"a": [1]}, b"a.parquet"])
+@pytest.mark.parametrize("source", [None, 5, ["a.parquet", 5], {"a": [1]}, b"a.parquet"])
 def test_what_is_no_table_is_refused_by_its_type(engine: DuckDBEngine, source: object) -> None:
     with pytest.raises(SourceError, match=f"a {type(source).__name__} is nothing that can be read as a table"):
         engine.register("t", source)

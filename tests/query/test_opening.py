@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Budget, Cost, Curator, Ledger
-from discreet.errors import UnitMismatch
+from discreet.errors import SourceError, UnitMismatch
 from discreet.mechanisms import DiscreteLaplace
 from query.open_shop import visits
 
@@ -99,6 +99,18 @@ def test_a_policy_may_gain_tables_of_the_same_unit_and_others_by_the_word_of_the
         curator.sql("SELECT AVG(age) FROM people", epsilon=0.5, bounds=(0, 100))
         assert curator.ledger.protected("shop") == {"orders": "user_id", "people": "id", "visits": "user_id"}
     Curator.open(policy(folder, PEOPLE)).close()  # a policy may be about fewer tables
+
+
+def test_a_list_of_files_is_watched_and_has_its_ledger_beside_them(data: Path) -> None:
+    other = data.with_name("visits_more.parquet")
+    pq.write_table(visits(), other)
+    with Curator.open([data, other], unit="user_id", budget=BUDGET) as curator:
+        assert (data.parent / "visits.ledger").exists()
+        curator.sql(COUNT, epsilon=0.5)
+        pq.write_table(visits().slice(1), other)
+        with pytest.raises(SourceError, match="has changed since"):
+            curator.sql("SELECT COUNT(*) FROM visits WHERE city = 'Bonn'", epsilon=0.5)
+        assert len(list(curator.ledger.entries(kind="reserve"))) == 1
 
 
 def test_a_protected_table_does_not_become_public(data: Path) -> None:

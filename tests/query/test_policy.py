@@ -23,6 +23,7 @@ from discreet.errors import EngineError, InvalidArgument, PolicyError, SourceErr
 from discreet.query.catalog import Catalog, Column
 from discreet.query.parse import parse
 from discreet.query.policy import ColumnPolicy, Policy, TablePolicy
+from discreet.query.versions import versions_of
 from engines.sources import csv, database, parquet, visits
 
 TOML = """
@@ -422,6 +423,8 @@ def test_rows_are_not_public_in_one_table_and_protected_in_another(folder: Path,
     (folder / "link.parquet").symlink_to(folder / "visits.parquet")
     pairs = [
         (str(folder / "*.parquet"), folder / "visits.parquet", None),
+        ([folder / "visits.parquet"], folder / "link.parquet", None),
+        (folder / "visits.parquet", [str(folder / "link.parquet")], None),
         (folder / "visits.parquet", folder / "link.parquet", None),
         (frame, frame, None),
         (folder / "shop.duckdb", folder / "shop.duckdb", "cities"),
@@ -441,7 +444,8 @@ def test_rows_have_one_unit_whatever_the_table_is_called(folder: Path, engine: D
     (folder / "again.parquet").hardlink_to(folder / "visits.parquet")
     links = [(folder / "visits.parquet", folder / f"{name}.parquet") for name in ("linked", "again")]
     data_set = (pads.dataset(folder / "visits.parquet"), folder / "again.parquet")
-    for source, other in [(frame, frame), *links, data_set, data_set[::-1]]:
+    listed = ([folder / "again.parquet"], folder / "visits.parquet")
+    for source, other in [(frame, frame), *links, data_set, data_set[::-1], listed, listed[::-1]]:
         tables = {"a": TablePolicy(source, unit="user_id"), "b": TablePolicy(other, unit="row")}
         with pytest.raises(PolicyError, match=r"tables\.b\.unit: .* are those of 'a', whose unit is"):
             Policy(name="d", tables=tables).resolve(engine)
@@ -546,6 +550,45 @@ def test_of_a_database_all_tables_with_the_unit_are_read(tmp_path: Path, engine:
     assert list(Policy.of(path, unit="row").tables) == ["Orders", "secrets", "visits"]
     with pytest.raises(InvalidArgument, match="no table of the database has this column"):
         Policy.of(path, unit="user_iid")
+
+
+def test_a_list_of_files_is_one_table_in_a_policy_and_without(folder: Path, engine: DuckDBEngine) -> None:
+    paths = [parquet(folder / f"calls_{year}.parquet") for year in (2023, 2024)]
+    policy = Policy.of(paths, unit="user_id")
+    assert (policy.name, list(policy.tables)) == ("calls", ["calls"])
+    names = "ledger_2023.parquet", "2024.parquet"
+    assert list(Policy.of([parquet(folder / name) for name in names], unit="user_id").tables) == [folder.name]
+    relation = policy.resolve(engine).tables["calls"].relation
+    with engine.session() as session:
+        assert session.numpy(f"SELECT COUNT(*) AS n FROM {relation}")["n"][0] == 8
+    (folder / "calls.toml").write_text(
+        'name = "calls"\n[tables.calls]\nsource = ["calls_2023.parquet", "calls_*.parquet"]\nunit = "user_id"\n'
+    )
+    assert versions_of(Policy.load(folder / "calls.toml")) == versions_of(policy)
+    for wrong, words in (
+        ('["a.parquet", 5]', r"source\.1: 5 is of the wrong type"),
+        ("5", "a path in quotes, or a list"),
+    ):
+        (folder / "wrong.toml").write_text(f'name = "c"\n[tables.calls]\nsource = {wrong}\nunit = "user_id"\n')
+        with pytest.raises(PolicyError, match=words):
+            Policy.load(folder / "wrong.toml")
+    with pytest.raises(InvalidArgument, match="this is a policy"):
+        Policy.of([folder / "calls.toml"], unit="user_id")
+
+
+def test_a_table_of_a_database_is_taken_by_its_name(tmp_path: Path, engine: DuckDBEngine) -> None:
+    path = database(
+        tmp_path / "shop.db",
+        "CREATE TABLE visits AS SELECT 1 AS user_id, 'Ulm' AS city",
+        "CREATE TABLE cities AS SELECT 'Ulm' AS city",
+    )
+    catalog = Policy.of({"visits": path}, unit="user_id", public={"cities": str(path)}).resolve(engine)
+    assert {name: table.level for name, table in catalog.tables.items()} == {"visits": "unit", "cities": "public"}
+    with pytest.raises(SourceError, match="no table 'citys'"), DuckDBEngine() as other:
+        Policy.of({"visits": path}, unit="user_id", public={"citys": path}).resolve(other)
+    both = {"a": TablePolicy([path], table="visits", unit="user_id"), "b": TablePolicy(path, "Visits", public=True)}
+    with pytest.raises(PolicyError, match="which is not public"), DuckDBEngine() as other:
+        Policy(name="d", tables=both).resolve(other)
 
 
 def test_several_sources_can_be_given_by_name(engine: DuckDBEngine, folder: Path) -> None:

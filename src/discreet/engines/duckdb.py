@@ -15,10 +15,11 @@ from discreet.arguments import count
 from discreet.engines.calendar import calm as calmed
 from discreet.engines.calendar import is_calm, is_written
 from discreet.engines.failures import guarded
-from discreet.engines.files import csv_rows, distinct_names, files_of, parquet_rows
+from discreet.engines.files import csv_rows, distinct_names, parquet_rows
 from discreet.engines.frames import frame_of
 from discreet.engines.listings import Listings
 from discreet.engines.names import closest, literal, plain_type, quoted
+from discreet.engines.paths import files_of, in_files
 from discreet.engines.session import DuckDBSession, scan_frame, stored_name
 from discreet.errors import EngineError, InvalidArgument, SourceError
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     import pyarrow as pa
+
+    from discreet.engines.paths import Paths
 
 __all__ = ["DuckDBEngine"]
 
@@ -109,7 +112,7 @@ class DuckDBEngine:
             frame = frame_of(source)
             if frame is not None:
                 relation = self._register_frame(name, frame, wanted=wanted, leave_out=leave_out)
-            elif isinstance(source, str | os.PathLike):
+            elif in_files(source):
                 left = {column.lower() for column in leave_out}
                 rows, wanted, kind = self._rows_of_files(source, table=table, wanted=wanted, leave_out=left)
                 calm = self._calm(rows, left) if kind == "parquet" else ()
@@ -120,7 +123,7 @@ class DuckDBEngine:
                 raise SourceError(
                     f"a {type(source).__name__}",
                     "is nothing that can be read as a table",
-                    "Pass a path, a pattern, an Arrow table or data set, a pandas or a Polars frame.",
+                    "Pass a path, a pattern, a list of paths, an Arrow table or data set, a pandas or a Polars frame.",
                 )
             self._names.add(name.lower())
         return relation
@@ -206,13 +209,13 @@ class DuckDBEngine:
         return f"temp.main.{quoted(name)}"
 
     def _rows_of_files(
-        self, source: str | os.PathLike[str], *, table: str | None, wanted: dict[str, str], leave_out: Collection[str]
+        self, source: Paths, *, table: str | None, wanted: dict[str, str], leave_out: Collection[str]
     ) -> tuple[str, dict[str, str], str]:
         """SQL of a scan, the types to cast to, and the kind of the files."""
         files = files_of(source)
         if (files.kind == "database") != (table is not None):
             raise SourceError(
-                os.fspath(source),
+                files.paths[0],
                 "is a database" if files.kind == "database" else "is not a database",
                 "Say which table of it to read." if files.kind == "database" else "Leave out `table`.",
             )
@@ -225,7 +228,17 @@ class DuckDBEngine:
             return parquet_rows(files.paths, leave_out=leave_out, run=self._run), wanted, files.kind
         except EngineError:
             reason = f"cannot be read as {files.kind.capitalize() if files.kind != 'csv' else 'CSV'}"
-        raise SourceError(os.fspath(source), reason, "See that the file is whole and that this user may read it.")
+        shown = next((path for path in files.paths if files.kind == "parquet" and not self._has_schema(path)), None)
+        if shown is None:
+            shown = os.fsdecode(source) if isinstance(source, str | os.PathLike) else "one of the files"
+        raise SourceError(shown, reason, "See that the file is whole and that this user may read it.")
+
+    def _has_schema(self, path: str) -> bool:
+        try:
+            self._run(f"SELECT count(*) FROM parquet_schema({literal(path)})")
+        except EngineError:
+            return False
+        return True
 
     def _attached(self, path: str) -> str:
         resolved = str(Path(path).resolve())

@@ -1,12 +1,9 @@
-"""Tables in files: which files a path means, and the SQL that reads them without an error that depends on a value."""
+"""Tables in files: the SQL that reads them without an error that depends on a value."""
 
 from __future__ import annotations
 
 import csv
-import glob
 import gzip
-import os
-from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +15,8 @@ from discreet.errors import EngineError, SourceError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-__all__ = ["Files", "csv_header", "csv_rows", "distinct_names", "files_of", "identity", "parquet_rows"]
+__all__ = ["csv_header", "csv_rows", "distinct_names", "parquet_rows"]
 
-_KINDS = {
-    "parquet": (".parquet", ".parq", ".pq"),
-    "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
-    "database": (".duckdb", ".ddb", ".db"),
-}
-_KNOWN = ", ".join(suffix for suffixes in _KINDS.values() for suffix in suffixes)
 _DELIMITERS = ",;\t|"
 _SAMPLE = 1000
 _SHARE = 0.9
@@ -39,96 +30,6 @@ _GUESSES = {
     "TIMESTAMP": "TRY_CAST({0} AS TIMESTAMP) IS NOT NULL",
     "BOOLEAN": "lower({0}) IN ('true', 'false')",
 }
-
-
-@dataclass(frozen=True)
-class Files:
-    """Files of one kind ("parquet", "csv" or "database"), each by its whole path, in the order of their names."""
-
-    kind: str
-    paths: tuple[str, ...]
-
-
-def files_of(source: str | os.PathLike[str]) -> Files:
-    """The files that a path, a directory of Parquet files or a pattern with `*`, `**`, `?`, `[...]` means.
-
-    The list is taken once: files that appear later are not part of the data until it is opened again. A file is in it
-    once, however many links there are to it, and of directories whose names begin with _ or a dot, in which programs
-    leave what they have not finished, nothing is: a row that was read twice would count twice.
-    """
-    text = os.fsdecode(source)
-    if not text or "\0" in text:
-        raise SourceError(source, "is not a path", "Pass the path of a file or a pattern such as 'visits/*.parquet'.")
-    if "://" in text:
-        raise SourceError(
-            text, "is not on this machine", "Copy it here, or open it with pyarrow.dataset and pass the data set."
-        )
-    path = Path(text).expanduser()
-    if path.is_dir():
-        found = sorted(str(file) for file in path.glob("**/*.parquet") if file.is_file())
-        found = [file for file in found if not _is_left_over(Path(file).relative_to(path).parts)]
-        if not found:
-            raise SourceError(text, "is a directory without Parquet files", "Name files, as in 'visits/*.csv'.")
-    elif path.is_file():
-        found = [str(path)]
-    else:
-        found = sorted(file for file in glob.glob(str(path), recursive=True) if Path(file).is_file())  # noqa: PTH207
-        if "**" in path.parts:
-            base = len(path.parts[: path.parts.index("**")])
-            found = [file for file in found if not _is_left_over(Path(file).parts[base:-1])]
-        if not found:
-            raise SourceError(
-                text, "does not exist" + _nearby(path), "Pass the path of a file, or a pattern that fits."
-            )
-    kinds = {_kind(file) for file in found}
-    if len(kinds) > 1:
-        raise SourceError(text, "means files of several kinds", "Name those of one kind, as in 'visits/*.parquet'.")
-    kind = kinds.pop()
-    if kind == "database" and len(found) > 1:
-        raise SourceError(text, "means several databases", "Name one; every table of a policy can have its own.")
-    if not path.is_file():
-        _refuse_versions(text, path, found)
-    once = {identity(file): file for file in reversed(found)}
-    return Files(kind, tuple(str(Path(file).absolute()) for file in found if once[identity(file)] == file))
-
-
-def identity(path: str | os.PathLike[str]) -> tuple[int, int]:
-    """What all links to a file share."""
-    status = Path(path).stat()
-    return status.st_dev, status.st_ino
-
-
-def _is_left_over(parts: Sequence[str]) -> bool:
-    """Whether a directory or file among these is hidden by its name, as of `_temporary`; `_day=1` is a value."""
-    return any(part.startswith(("_", ".")) and "=" not in part for part in parts)
-
-
-def _refuse_versions(source: str, path: Path, files: Sequence[str]) -> None:
-    """Refuse the files of a Delta or Iceberg table: those of earlier versions, with the same rows, are among them."""
-    for place in {path, *(Path(file).parent for file in files)}:
-        root = place.parent if place.name == "data" else place
-        if (place / "_delta_log").is_dir() or any((root / "metadata").glob("*.metadata.json")):
-            raise SourceError(
-                source,
-                "is a table of which earlier versions are kept, with the same rows",
-                "Write its current rows to files of their own, or open it with its own library and pass a data set.",
-            )
-
-
-def _kind(file: str) -> str:
-    for kind, suffixes in _KINDS.items():
-        if file.lower().endswith(suffixes):
-            return kind
-    raise SourceError(file, "is of a kind that cannot be read", f"Known are files that end in {_KNOWN}.")
-
-
-def _nearby(path: Path) -> str:
-    import difflib
-
-    if glob.has_magic(str(path)) or not path.parent.is_dir():
-        return ""
-    close = difflib.get_close_matches(path.name, [file.name for file in path.parent.iterdir()], n=1)
-    return f" (did you mean '{close[0]}'?)" if close else ""
 
 
 def parquet_rows(
@@ -158,7 +59,9 @@ def parquet_rows(
         for file, columns in described.items():
             if columns != first:
                 raise SourceError(
-                    file, f"has other columns or types than {Path(paths[0]).name}", "Write all files with one schema."
+                    file,
+                    f"has other columns or types than {Path(paths[0]).name}",
+                    "Write all files of a table with one schema, or name those of each table by themselves.",
                 )
     distinct_names(paths[0], _top_level(schemas[paths[0]]))
     rows = f"read_parquet({listed}, {paths_as}, utf8_validation = 'replace')"  # by default, no UTF-8 stops the scan

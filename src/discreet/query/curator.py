@@ -73,11 +73,11 @@ class Curator:
     ) -> Curator:
         """Open data for questions.
 
-        `source` is a policy file (TOML or YAML) or a `Policy`, or else the data itself: Parquet or CSV files, a
-        pattern, a DuckDB database, an Arrow, pandas or Polars table, or a mapping of several by name. With data,
-        `unit` names the column that says whose row it is ("row" if every row is somebody else's), and `columns` what
-        is public about columns: `{"age": {"bounds": (0, 120)}, "country": {"keys": ["DE", "FR"]}}`. `public` has the
-        tables by name that are about nobody: `{"cities": "cities.csv"}`.
+        `source` is a policy file (TOML or YAML) or a `Policy`, or else the data itself: a Parquet or CSV file, a list
+        of them, a pattern, a DuckDB database, an Arrow, pandas or Polars table, or a mapping of several by name. With
+        data, `unit` names the column that says whose row it is ("row" if every row is somebody else's), and `columns`
+        what is public about columns: `{"age": {"bounds": (0, 120)}, "country": {"keys": ["DE", "FR"]}}`. `public` has
+        the tables by name that are about nobody: `{"cities": "cities.csv"}`.
 
         `ledger` is the file in which spending is kept; without it, a file beside the data or the policy is used, and
         for tables in memory a ledger that ends with the process. `budget` is needed the first time only.

@@ -36,6 +36,7 @@ class _Kind:
 
 _TEXT = _Kind((str,), "a text in quotes")
 _NAME = _Kind((str,), "a text in quotes", or_nothing=False)
+_PATHS = _Kind((str, list), "a path in quotes, or a list of them", or_nothing=False)
 _WHOLE = _Kind((int,), "a whole number")
 _NUMBER = _Kind((int, float), "a number")
 _DELTA = _Kind((int, float), "a number", or_nothing=False)
@@ -47,7 +48,7 @@ _SECTION = _Kind((dict,), "a table of fields")
 
 _COLUMN_FIELDS = {"type": _TEXT, "bounds": _LIST, "keys": _LIST, "keys_from": _TEXT, "hidden": _TRUTH, "unique": _TRUTH}
 _TABLE_FIELDS = {
-    "source": _NAME,
+    "source": _PATHS,
     "table": _TEXT,
     "unit": _TEXT,
     "public": _TRUTH,
@@ -70,6 +71,8 @@ def checked_document(shown: str, document: Any) -> dict[str, Any]:
     for name, table in document["tables"].items():
         place = f"tables.{name}"
         _section(shown, place, table, _TABLE_FIELDS, needed=("source",))
+        for number, path in enumerate(table["source"] if isinstance(table["source"], list) else ()):
+            _value(shown, f"{place}.source.{number}", path, _NAME)
         for column, facts in table.get("columns", {}).items():
             _section(shown, f"{place}.columns.{column}", facts, _COLUMN_FIELDS)
             for field in ("bounds", "keys"):

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.engines.paths import in_files
 from discreet.errors import InvalidArgument, UnitMismatch, VolatileLedger
 from discreet.ledger import Ledger
 from discreet.ledger.protection import in_words
@@ -47,8 +48,8 @@ def ledger_path(policy: Policy, source: Any) -> Path | None:
         return policy.ledger
     places = [source, *(table.source for table in policy.tables.values() if not table.public)]
     for place in places:
-        if isinstance(place, str | os.PathLike):
-            path = Path(os.fsdecode(place))
+        if in_files(place):
+            path = Path(os.fsdecode(place if isinstance(place, str | os.PathLike) else place[0]))
             while not path.exists() and any(sign in str(path) for sign in "*?["):
                 path = path.parent
             file = policy.name.replace("/", "_").replace(os.sep, "_")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import count
 from discreet.engines.names import closest, plain_type, quoted
+from discreet.engines.paths import files_of, in_files
 from discreet.errors import InvalidArgument, PolicyError
 
 if TYPE_CHECKING:
@@ -67,10 +68,10 @@ class ColumnPolicy:
 class TablePolicy:
     """Where a table is and whose rows it holds.
 
-    `source` is a path or pattern, or a table in memory; `table` names the table of a database. `unit` is the column
-    that says whose row it is, or "row" if every row is about somebody else; a `public` table protects nobody.
-    `rows_per_unit = 1` declares that a unit has one row at most; `max_groups` and `max_rows` are the default limits on
-    how many groups, and rows in each, one unit can count in.
+    `source` is a path or pattern, a list of them, or a table in memory; `table` names the table of a database. `unit`
+    is the column that says whose row it is, or "row" if every row is about somebody else; a `public` table protects
+    nobody. `rows_per_unit = 1` declares that a unit has one row at most; `max_groups` and `max_rows` are the default
+    limits on how many groups, and rows in each, one unit can count in.
     """
 
     source: Any
@@ -83,6 +84,8 @@ class TablePolicy:
     columns: Mapping[str, ColumnPolicy] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if isinstance(self.source, list):
+            object.__setattr__(self, "source", tuple(self.source))
         if self.public == (self.unit is not None):
             raise InvalidArgument(
                 "unit",
@@ -178,7 +181,7 @@ class Policy:
         max_rows: int | None = None,
         budget: Budget | None = None,
     ) -> Policy:
-        """The policy of one source without a file: a path, a pattern, a database, a table in memory, or a mapping.
+        """The policy of one source without a file: paths, a pattern, a database, a table in memory, or a mapping.
 
         The table is called `name`, or after the file ("data" in memory). Of a database, `table` is read, or else all
         tables that have the column `unit`. A mapping has several sources by name, which share `unit` and the limits;
@@ -206,7 +209,10 @@ class Policy:
             )
             for key, (one, stored) in sources.items()
         }
-        tables |= {key: TablePolicy(one, public=True, columns=declared[key]) for key, one in about_nobody.items()}
+        tables |= {
+            key: TablePolicy(one, stored, public=True, columns=declared[key])
+            for key, (one, stored) in about_nobody.items()
+        }
         title = name or (next(iter(tables)) if len(sources) == 1 else table_name(source))
         origin = Path(os.fsdecode(source)).name if isinstance(source, str | os.PathLike) else "the data"
         return cls(name=title, tables=tables, budget=budget, origin=origin)
@@ -243,11 +249,11 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
-def _public(public: Mapping[str, Any] | None, *, people: Mapping[str, Any]) -> dict[str, Any]:
-    """The sources that are public, by name."""
+def _public(public: Mapping[str, Any] | None, *, people: Mapping[str, Any]) -> dict[str, tuple[Any, str | None]]:
+    """The sources that are public, by name, each with the table of a database."""
     if public is not None and not isinstance(public, Mapping):
         raise InvalidArgument("public", public, "pass public tables by name: public={'cities': 'cities.csv'}")
-    found = {str(key): source for key, source in (public or {}).items()}
+    found = {str(key): (source, _stored(str(key), source)) for key, source in (public or {}).items()}
     for key in found:
         if key.lower() in (name.lower() for name in people):
             raise InvalidArgument("public", key, "this is the name of a table with a unit: it cannot be public, too")
@@ -289,23 +295,27 @@ def _sources(source: Any, *, name: str | None, table: str | None, unit: str) -> 
     if isinstance(source, Mapping):
         if table is not None:
             raise InvalidArgument("table", table, "a mapping of sources names its tables itself")
-        return {str(key): (one, None) for key, one in source.items()}
-    if isinstance(source, str | os.PathLike):
-        from discreet.engines.files import files_of
-
-        text = os.fsdecode(source)
-        if text.lower().endswith(_FILES):
-            raise InvalidArgument("source", text, "this is a policy: use Policy.load, which takes no unit")
+        return {str(key): (one, _stored(str(key), one)) for key, one in source.items()}
+    if in_files(source):
+        for text in map(os.fsdecode, [source] if isinstance(source, str | os.PathLike) else source):
+            if text.lower().endswith(_FILES):
+                raise InvalidArgument("source", text, "this is a policy: use Policy.load, which takes no unit")
         files = files_of(source)
         if files.kind == "database":
+            database = files.paths[0]
             if table is not None:
-                return {name or table.rpartition(".")[2]: (source, table)}
-            return _tables_with(unit, source)
+                return {name or table.rpartition(".")[2]: (database, table)}
+            return _tables_with(unit, database)
     elif table is not None:
         raise InvalidArgument(
             "table", table, "only a database has tables to choose from; name= is what questions call it"
         )
     return {name or table_name(source): (source, table)}
+
+
+def _stored(name: str, source: Any) -> str | None:
+    """The table to read if the source is a database: the one of this name."""
+    return name if in_files(source) and files_of(source).kind == "database" else None
 
 
 def _tables_with(unit: str, database: str | os.PathLike[str]) -> dict[str, tuple[Any, str | None]]:
@@ -331,8 +341,12 @@ def _tables_with(unit: str, database: str | os.PathLike[str]) -> dict[str, tuple
 
 def table_name(source: Any) -> str:
     """A name for the table of a source: "visits" for visits.parquet, visits/*.parquet and visits_*.csv.gz."""
-    if not isinstance(source, str | os.PathLike):
+    if not in_files(source) or not source:
         return "data"
+    if not isinstance(source, str | os.PathLike):
+        names = [Path(os.fsdecode(one)).name for one in source]
+        same = next((i for i, signs in enumerate(zip(*names, strict=False)) if len(set(signs)) > 1), len(names[0]))
+        source = Path(os.fsdecode(source[0])).parent / f"{names[0][:same].rstrip('0123456789')}*"
     path = Path(os.fsdecode(source))
     for part in (path.name, *(parent.name for parent in path.parents)):
         stem = re.split(r"[*?\[.]", part, maxsplit=1)[0].strip("_- ")

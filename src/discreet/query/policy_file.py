@@ -37,8 +37,12 @@ def _policy(shown: str, document: dict[str, Any], *, folder: Path) -> Policy:
                 where = f"{shown}: tables.{name}.columns.{column}"
                 columns[column] = ColumnPolicy(**facts)
             where = f"{shown}: tables.{name}"
-            given = {**table, "source": _placed(table["source"], folder), "columns": columns}
-            if given["source"].lower().endswith((".duckdb", ".ddb", ".db")):
+            source = table["source"]
+            placed_in = (
+                [_placed(one, folder) for one in source] if isinstance(source, list) else _placed(source, folder)
+            )
+            given = {**table, "source": placed_in, "columns": columns}
+            if isinstance(placed_in, str) and placed_in.lower().endswith((".duckdb", ".ddb", ".db")):
                 given.setdefault("table", name)
             tables[name] = TablePolicy(**given)
         where = f"{shown}: budget"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
-from discreet.engines.files import files_of, identity
 from discreet.engines.frames import files_behind
 from discreet.engines.names import closest, quoted
+from discreet.engines.paths import files_of, identity, in_files
 from discreet.errors import InvalidArgument, PolicyError, SourceError
 from discreet.query.catalog import Catalog, Column, Table
 from discreet.query.declared import bounds_of, family, identifies, keys_of
@@ -85,7 +84,7 @@ def _apart(policy: Policy) -> None:
 
 def _places(table: TablePolicy) -> list[object]:
     """Where the rows of a table are: files, with the table of a database, or the object in memory."""
-    if not isinstance(table.source, str | os.PathLike):
+    if not in_files(table.source):
         return [id(table.source), *((identity(path), "") for path in files_behind(table.source))]
     try:
         paths = files_of(table.source).paths

@@ -103,7 +103,8 @@ class Seen:
 def seen_in(sources: Iterable[str | os.PathLike[str]]) -> list[Seen]:
     """The tables of files, patterns, directories and databases; of a CSV file only the header is read."""
     from discreet.engines import DuckDBEngine
-    from discreet.engines.files import csv_header, files_of
+    from discreet.engines.files import csv_header
+    from discreet.engines.paths import files_of
 
     found: list[Seen] = []
     with DuckDBEngine(threads=1) as engine:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.engines.files import files_of
 from discreet.engines.frames import files_behind
+from discreet.engines.paths import files_of, in_files
 from discreet.errors import SourceError
 
 if TYPE_CHECKING:
@@ -25,8 +24,7 @@ def versions_of(policy: Policy) -> list[list[Any]]:
     for name, table in policy.tables.items():
         types = sorted((column.lower(), str(facts.type)) for column, facts in table.columns.items() if facts.type)
         read = [name.lower(), table.table, types]
-        is_path = isinstance(table.source, str | os.PathLike)
-        paths = files_of(table.source).paths if is_path else files_behind(table.source)
+        paths = files_of(table.source).paths if in_files(table.source) else files_behind(table.source)
         if not paths:
             found.append([None, *read])
         for path in paths:
