@@ -70,9 +70,9 @@ def _related(source: Source, tree: Any, catalog: Catalog) -> tuple[Relation, Any
     """The relation of a tree, and the planner that made it."""
     from discreet.query.sql.planner import Planner
 
-    plan = Planner(source, catalog)
+    planner = Planner(source, catalog)
     try:
-        return plan.query(tree, {}), plan
+        return planner.query(tree, {}), planner
     except RecursionError:
         raise source.refusal("this question is nested too deeply", advice="split it into steps") from None
 
@@ -83,7 +83,7 @@ def _planned(text: str, catalog: Catalog) -> tuple[Question, list[Any]]:
 
     from discreet.query.sql.relation import numbered, with_public
 
-    relation, plan = _related(source, tree, catalog)
+    relation, planner = _related(source, tree, catalog)
     if relation.private and relation.step.what == "aggregate for each unit":
         raise source.refusal(
             "the answer would have one row for each person",
@@ -108,9 +108,9 @@ def _planned(text: str, catalog: Catalog) -> tuple[Question, list[Any]]:
     outputs = tuple(
         Output(name, *(one.value.origin or (None, None))) for one, name in zip(relation.fields, names, strict=True)
     )
-    blocks = tuple(plan.blocks)
+    blocks = tuple(planner.blocks)
     question = Question(text, _canonical(blocks), blocks, after, outputs, tuple(public), options)
-    return question, plan.steps
+    return question, planner.steps
 
 
 def _tree(source: Source) -> tuple[Any, tuple[tuple[str, Any], ...]]:

@@ -28,7 +28,7 @@ _ADVICE = (
 )
 
 
-def without_exists(plan: Planner, relation: Relation, where: exp.Expr, names: Names) -> exp.Expr:
+def without_exists(planner: Planner, relation: Relation, where: exp.Expr, names: Names) -> exp.Expr:
     """The condition of WHERE with an IN in the place of every EXISTS."""
     if where.find(exp.Exists) is None:
         return where
@@ -38,26 +38,26 @@ def without_exists(plan: Planner, relation: Relation, where: exp.Expr, names: Na
     while waiting:
         node = waiting.pop()
         if isinstance(node, exp.Exists):
-            node.replace(exp.Paren(this=_membership(plan, relation, node, names)))
+            node.replace(exp.Paren(this=_membership(planner, relation, node, names)))
         elif not isinstance(node, exp.Query):
             waiting += node.iter_expressions()
     changed: exp.Expr = top.this
     return changed
 
 
-def _membership(plan: Planner, relation: Relation, node: exp.Exists, names: Names) -> exp.Expr:
+def _membership(planner: Planner, relation: Relation, node: exp.Exists, names: Names) -> exp.Expr:
     query = node.this.unnest()
     if not isinstance(query, exp.Select):
-        raise plan.source.refusal("this EXISTS is not understood", advice=_ADVICE, at=node)
-    plan.only(query, {"expressions", "from_", "joins", "where", "with_"})
-    before = len(plan.blocks), len(plan.steps), plan.mixed
-    inside = from_clause(plan, query, plan.with_names(query, names))
-    plan.mixed = before[2]  # this was a look at its columns alone: what it measures is planned with the IN
-    del plan.blocks[before[0] :], plan.steps[before[1] :]
-    own, around = plan.rows(inside, names, {}), plan.rows(relation, names, {})
+        raise planner.source.refusal("this EXISTS is not understood", advice=_ADVICE, at=node)
+    planner.only(query, {"expressions", "from_", "joins", "where", "with_"})
+    before = len(planner.blocks), len(planner.steps), planner.mixed
+    inside = from_clause(planner, query, planner.with_names(query, names))
+    planner.mixed = before[2]  # this was a look at its columns alone: what it measures is planned with the IN
+    del planner.blocks[before[0] :], planner.steps[before[1] :]
+    own, around = planner.rows(inside, names, {}), planner.rows(relation, names, {})
     for shown in query.expressions:  # what is selected does not matter, if it is no aggregate: that has a row always
         if not (isinstance(shown, exp.Star | exp.Literal) or (isinstance(shown, exp.Column) and own.find(shown))):
-            raise plan.source.refusal(
+            raise planner.source.refusal(
                 "EXISTS does not look at what is selected", advice="write SELECT 1 in it", at=shown
             )
     where = query.args.get("where")
@@ -70,7 +70,7 @@ def _membership(plan: Planner, relation: Relation, node: exp.Exists, names: Name
             pairs.append(pair)
     strange = next((one for part in rest for one in _columns(part) if not own.find(one) and around.find(one)), None)
     if len(pairs) != 1 or strange is not None:
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             "this EXISTS asks more about the rows outside than whether one column is found"
             if pairs else "this EXISTS has no equality with a column outside",
             advice=_ADVICE,

@@ -40,10 +40,10 @@ class Grouping:
     """One SELECT with aggregates, from its rows to the relation above them."""
 
     def __init__(
-        self, plan: Planner, relation: Relation, rows: Rows, aliases: Mapping[str, exp.Expr], names: Names
+        self, planner: Planner, relation: Relation, rows: Rows, aliases: Mapping[str, exp.Expr], names: Names
     ) -> None:
-        self.plan, self.relation, self.rows, self.aliases = plan, relation, rows, aliases
-        self.mark = plan.mark()
+        self.planner, self.relation, self.rows, self.aliases = planner, relation, rows, aliases
+        self.mark = planner.mark()
         self.keys: dict[str, tuple[Value, exp.Expr, Value]] = {}  # by SQL: inside, as written, outside
         self.aggregates: dict[tuple[object, ...], Aggregate] = {}
         self.arguments: dict[str, str] = {}
@@ -61,7 +61,7 @@ class Grouping:
             if value.sql in self.keys or value.constant:
                 continue
             if not self.per_unit and tells_units_apart(node, self.rows):
-                raise self.plan.source.refusal(
+                raise self.planner.source.refusal(
                     "every person would be a group of their own",
                     advice="group by something that people share; for numbers of each person, GROUP BY the unit column "
                     "as it is in a subquery, and aggregate over people next",
@@ -69,7 +69,7 @@ class Grouping:
                 )
             inside = _key_value(value)
             if self.per_unit or self.relation.level == "public":  # of other groups the engine shows the keys
-                inside = self.plan.with_one_look(inside, node)
+                inside = self.planner.with_one_look(inside, node)
             is_unit = self.per_unit and value.is_unit
             outside = replace(
                 value,
@@ -111,7 +111,7 @@ class Grouping:
     def of(self, node: exp.Expr) -> Value | None:
         """The key or the aggregate that a node is, or None if it is made of such."""
         if is_aggregate(node):
-            return self._measured(calls_of(self.plan.source, node))
+            return self._measured(calls_of(self.planner.source, node))
         if isinstance(node, exp.Window | exp.Subquery | exp.Literal | exp.Boolean | exp.Null) or has_aggregate(node):
             return None
         if isinstance(node, exp.Column) and not self.rows.find(node):
@@ -133,7 +133,7 @@ class Grouping:
     def _not_a_key(self, name: str, node: exp.Expr | None) -> Exception:
         found = self.rows.find(node) if isinstance(node, exp.Column) else []
         numeric = all(one.value.type.numeric for one in found)
-        return self.plan.source.refusal(
+        return self.planner.source.refusal(
             f"the column '{name}' is neither in GROUP BY nor inside an aggregate",
             advice=f"add it to GROUP BY, or write for example {'AVG(' if numeric else 'COUNT(DISTINCT '}{name})",
             at=node,
@@ -141,7 +141,7 @@ class Grouping:
 
     def _measured(self, call: Call) -> Value:
         if call.listed:
-            raise self.plan.source.refusal(
+            raise self.planner.source.refusal(
                 "several quantiles at once are several columns",
                 advice="let them stand alone in the SELECT list, or ask for one probability each",
                 at=call.node,
@@ -166,12 +166,12 @@ class Grouping:
             found = Aggregate(
                 argument.function,
                 f"a{len(self.aggregates)}",
-                self.plan.source.written(call.node),
+                self.planner.source.written(call.node),
                 column,
                 argument.bounds,
                 probability,
                 argument.kind,
-                self.plan.source.written(call.argument) if call.argument is not None else "",
+                self.planner.source.written(call.argument) if call.argument is not None else "",
                 argument.values,
             )
             self.aggregates[key] = found
@@ -232,12 +232,12 @@ class Grouping:
 
     def _block(self, fields: tuple[Field, ...]) -> Relation:
         block, step = self._make_block()
-        if block in self.plan.blocks:
-            index = self.plan.blocks.index(block)
+        if block in self.planner.blocks:
+            index = self.planner.blocks.index(block)
         else:
-            index = len(self.plan.blocks)
-            self.plan.blocks.append(block)
-            self.plan.steps.append(step)
+            index = len(self.planner.blocks)
+            self.planner.blocks.append(block)
+            self.planner.steps.append(step)
         placed = tuple(
             replace(one, value=replace(one.value, origin=(index, one.value.origin[1])))
             if one.value.origin is not None and one.value.origin[0] == -1
@@ -256,7 +256,7 @@ class Grouping:
         )
 
     def _make_block(self) -> tuple[Block, Step]:
-        relation, source = self.relation, self.plan.source
+        relation, source = self.relation, self.planner.source
         if not self.keys and not self.aggregates:
             raise source.refusal("nothing is asked of the rows", advice="add an aggregate such as COUNT(*)")
         row_level = relation.level == "row"
@@ -313,7 +313,7 @@ class Grouping:
 
     def _rows(self, columns: list[tuple[str, str]]) -> str:
         """SQL of the rows with these columns."""
-        relation, tables = self.relation, self.plan.catalog.tables
+        relation, tables = self.relation, self.planner.catalog.tables
         rows = relation.select(columns)
         if relation.rows_per_unit is not None:
             for plain, enforced in relation.declared:
@@ -325,14 +325,14 @@ class _Outer(Rows):
     """Expressions over the groups: keys, aggregates, names of the SELECT list, and what is made of them."""
 
     def __init__(self, grouping: Grouping, names: Names) -> None:
-        plan, relation = grouping.plan, grouping.relation
+        planner, relation = grouping.planner, grouping.relation
         above = replace(relation, level="public" if relation.level == "public" else "released", fields=())
 
         def subquery(node: exp.Expr) -> Value:
             # Whether it is about single units is known once the keys are.
-            return plan.inner(node, names, replace(above, level="unit") if grouping.per_unit else above)
+            return planner.inner(node, names, replace(above, level="unit") if grouping.per_unit else above)
 
-        super().__init__(plan.source, above, aliases=grouping.aliases, intercept=grouping.of, subquery=subquery)
+        super().__init__(planner.source, above, aliases=grouping.aliases, intercept=grouping.of, subquery=subquery)
 
 
 def _key_value(value: Value) -> Value:

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["conjuncts", "from_clause", "joined"]
 
 
-def from_clause(plan: Planner, node: exp.Select, names: Names) -> Relation:
+def from_clause(planner: Planner, node: exp.Select, names: Names) -> Relation:
     """The relation that FROM and its joins make."""
     first = node.args.get("from_")
     if first is None:
         return Relation("", (), "public", single=True, step=Step("one row without a table"))
-    relation = table_like(plan, first.this, names)
+    relation = table_like(planner, first.this, names)
     where = node.args.get("where")
     equalities = [part for part in conjuncts(where.this) if isinstance(part, exp.EQ)] if where is not None else []
     for join in node.args.get("joins") or []:
-        relation = joined(plan, relation, join, names, equalities)
+        relation = joined(planner, relation, join, names, equalities)
     return relation
 
 
@@ -49,83 +49,83 @@ class _Sides:
     alone: bool  # the one condition there is
 
 
-def joined(plan: Planner, left: Relation, node: exp.Join, names: Names, equalities: list[exp.EQ]) -> Relation:
+def joined(planner: Planner, left: Relation, node: exp.Join, names: Names, equalities: list[exp.EQ]) -> Relation:
     """The rows of both sides of a join; `equalities` are those that WHERE has for joins without a condition."""
-    plan.only(node, {"this", "on", "using", "side", "kind", "method"})
+    planner.only(node, {"this", "on", "using", "side", "kind", "method"})
     method, side, kind = (str(node.args.get(part) or "").upper() for part in ("method", "side", "kind"))
     if method or kind not in ("", "INNER", "CROSS", "OUTER"):
         advice = "write INNER JOIN or LEFT JOIN with ON or USING"
         if kind in ("SEMI", "ANTI"):
             advice = f"write WHERE x {'NOT ' * (kind == 'ANTI')}IN (SELECT x FROM ...)"
-        raise plan.source.refusal(f"{method or kind} JOIN is not supported", advice=advice, at=node)
-    right = table_like(plan, node.this, names)
+        raise planner.source.refusal(f"{method or kind} JOIN is not supported", advice=advice, at=node)
+    right = table_like(planner, node.this, names)
     condition = node.args.get("on")
     using = [identifier.name for identifier in node.args.get("using") or []]
-    _allow(plan, left, right, side, node)
+    _allow(planner, left, right, side, node)
     if left.tail or not left.source or any(one.value.window for one in left.fields):
-        left = settled(left, plan.mark())
+        left = settled(left, planner.mark())
     plain = right.scan and not right.tail and all(is_plain(one.value) for one in right.fields)
     if not plain or (side == "FULL" and right.where):
-        right = settled(right, plan.mark())
+        right = settled(right, planner.mark())
     if side in ("RIGHT", "FULL") and (left.where or not all(is_plain(one.value) for one in left.fields)):
-        left = settled(left, plan.mark())
+        left = settled(left, planner.mark())
     both = replace(left, fields=left.fields + right.fields, level=left.level if left.private else right.level)
-    conditions = [plan.rows(both, names, {}).truth(condition).sql] if condition is not None else []
-    pairs = _pairs(plan, both, condition, names)
+    conditions = [planner.rows(both, names, {}).truth(condition).sql] if condition is not None else []
+    pairs = _pairs(planner, both, condition, names)
     for column in using:
-        one, other = _find(plan, left, column, node), _find(plan, right, column, node)
-        conditions.append(_equal(plan, one, other, node))
+        one, other = _find(planner, left, column, node), _find(planner, right, column, node)
+        conditions.append(_equal(planner, one, other, node))
         pairs.append((one, other))
     if condition is None and not using and side:
-        raise plan.source.refusal(f"{side} JOIN needs a condition", advice="add ON or USING", at=node)
+        raise planner.source.refusal(f"{side} JOIN needs a condition", advice="add ON or USING", at=node)
     if not conditions and not side:  # FROM a, b WHERE a.u = b.u
-        rows = plan.rows(both, names, {})
+        rows = planner.rows(both, names, {})
         found = [(rows.quietly(part.left), rows.quietly(part.right)) for part in equalities]
         pairs += [(one, other) for one, other in found if one is not None and other is not None]
     alone = len(using) + (len(conjuncts(condition)) if condition is not None else 0) == 1
-    both = _combined(plan, _Sides(left, right, node, side, alone), conditions, pairs)
+    both = _combined(planner, _Sides(left, right, node, side, alone), conditions, pairs)
     if using:
         both = _merged(both, left, right, using, side)
     return both
 
 
-def _allow(plan: Planner, left: Relation, right: Relation, side: str, node: exp.Join) -> None:
+def _allow(planner: Planner, left: Relation, right: Relation, side: str, node: exp.Join) -> None:
     """Refuses joins through which a row would belong to nobody, to two people, or to an answer and a person."""
     levels = {left.level, right.level}
     if levels & {"unit", "row"}:
         for one in (left, right):
-            plan.fixed(one, node)
+            planner.fixed(one, node)
     if levels & {"unit", "row"} and "released" in levels:
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             "rows of people are joined with an answer that is already aggregated",
             advice="ask the two questions one after the other, or aggregate both sides before joining them",
             at=node,
         )
     if levels in ({"row"}, {"unit", "row"}):
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             "tables in which every row is a unit cannot be joined with each other",
             advice="name a unit column for both tables in the policy",
             at=node,
         )
     orphans = {"RIGHT": (right,), "LEFT": (left,), "FULL": (left, right), "": ()}.get(side, ())
     if levels & {"unit", "row"} and any(one.level == "public" for one in orphans):
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             f"this {side} JOIN keeps rows of the public table that belong to no unit",
             advice="put the table about people on the side that is kept (people LEFT JOIN public), or use JOIN; groups "
             "without people are shown if the policy lists the keys (keys, keys_from)",
             at=node,
         )
     if left.level == right.level == "unit" and side in ("RIGHT", "FULL"):
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             f"{side} JOIN of two tables about people is not supported", advice="use JOIN or LEFT JOIN", at=node
         )
 
 
-def _pairs(plan: Planner, both: Relation, condition: exp.Expr | None, names: Names) -> list[tuple[Value, Value]]:
+def _pairs(planner: Planner, both: Relation, condition: exp.Expr | None, names: Names) -> list[tuple[Value, Value]]:
     """The pairs of values that the condition equates."""
     if condition is None:
         return []
-    rows = plan.rows(both, names, {})
+    rows = planner.rows(both, names, {})
     return [
         (rows.value(equal.left), rows.value(equal.right))
         for equal in conjuncts(condition)
@@ -133,10 +133,10 @@ def _pairs(plan: Planner, both: Relation, condition: exp.Expr | None, names: Nam
     ]
 
 
-def _find(plan: Planner, relation: Relation, name: str, node: exp.Expr) -> Value:
+def _find(planner: Planner, relation: Relation, name: str, node: exp.Expr) -> Value:
     found = [one.value for one in relation.fields if one.name.lower() == name.lower() and not one.hidden]
     if len(found) != 1:
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             f"USING ({name}) needs exactly one column of that name on both sides",
             advice=closest(name, (one.name for one in relation.fields)),
             at=node,
@@ -144,17 +144,17 @@ def _find(plan: Planner, relation: Relation, name: str, node: exp.Expr) -> Value
     return found[0]
 
 
-def _equal(plan: Planner, one: Value, other: Value, node: exp.Expr) -> str:
+def _equal(planner: Planner, one: Value, other: Value, node: exp.Expr) -> str:
     from discreet.query.sql.expressions import Expressions, unified
 
-    _, (left, right) = unified(Expressions(plan.source, lambda _: one), (one, other), node)
+    _, (left, right) = unified(Expressions(planner.source, lambda _: one), (one, other), node)
     return f"({left} = {right})"
 
 
-def _combined(plan: Planner, sides: _Sides, conditions: list[str], pairs: list[tuple[Value, Value]]) -> Relation:
+def _combined(planner: Planner, sides: _Sides, conditions: list[str], pairs: list[tuple[Value, Value]]) -> Relation:
     side = sides.side
     level = next((one for one in ("unit", "row", "released") if one in (sides.left.level, sides.right.level)), "public")
-    left, right, rows_per_unit, words = _meeting(plan, sides, level, pairs)
+    left, right, rows_per_unit, words = _meeting(planner, sides, level, pairs)
     left_fields, right_fields = left.fields, right.fields
     if side in ("LEFT", "FULL"):
         # With no other condition than that on the unit, all rows of a unit meet the same rows or none.
@@ -187,12 +187,12 @@ def _combined(plan: Planner, sides: _Sides, conditions: list[str], pairs: list[t
 
 
 def _meeting(
-    plan: Planner, sides: _Sides, level: str, pairs: list[tuple[Value, Value]]
+    planner: Planner, sides: _Sides, level: str, pairs: list[tuple[Value, Value]]
 ) -> tuple[Relation, Relation, int | None, str]:
     """Both sides as they are joined, and how many rows a unit has at most where they meet, as a number and in words."""
     left, right = sides.left, sides.right
     if left.level == right.level == "unit":
-        _check_units(plan, left, right, sides.node, pairs)
+        _check_units(planner, left, right, sides.node, pairs)
         rows_per_unit = None
         if left.rows_per_unit is not None and right.rows_per_unit is not None:
             rows_per_unit = left.rows_per_unit * right.rows_per_unit
@@ -204,7 +204,7 @@ def _meeting(
             left, right = (left, single) if left.private else (single, right)
             return left, right, people.rows_per_unit, "each row meets one public row at most"
         if level == "row":
-            raise plan.source.refusal(
+            raise planner.source.refusal(
                 "joining a public table could multiply rows that are units of their own",
                 advice="declare the column that is joined to as unique = true in the policy, filter with x IN (SELECT "
                 "... FROM the public table), or name a unit column",
@@ -214,7 +214,7 @@ def _meeting(
 
 
 def _check_units(
-    plan: Planner, left: Relation, right: Relation, node: exp.Join, pairs: list[tuple[Value, Value]]
+    planner: Planner, left: Relation, right: Relation, node: exp.Join, pairs: list[tuple[Value, Value]]
 ) -> None:
     """Refuses to join two tables about people unless their units are equated."""
     assert left.unit is not None
@@ -224,12 +224,12 @@ def _check_units(
     if not any(
         (one.sql in mine and other.sql in theirs) or (one.sql in theirs and other.sql in mine) for one, other in pairs
     ):
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             "two tables about people are joined without equating their units",
             advice="join ON their unit columns (more conditions may follow with AND)",
             at=node,
         )
-    plan.same_units(left.unit, right.unit, node)
+    planner.same_units(left.unit, right.unit, node)
 
 
 def _single_partner(people: Relation, public: Relation, pairs: list[tuple[Value, Value]]) -> Relation | None:

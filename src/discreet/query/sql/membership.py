@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["with_memberships"]
 
 
-def with_memberships(plan: Planner, relation: Relation, where: exp.Expr, names: Names) -> tuple[Relation, exp.Expr]:
+def with_memberships(planner: Planner, relation: Relation, where: exp.Expr, names: Names) -> tuple[Relation, exp.Expr]:
     """The relation and the condition, with a join in the place of every IN that asks for units of people's rows."""
     if relation.level != "unit" or not any(one.args.get("query") for one in where.find_all(exp.In)):
         return relation, where
@@ -36,9 +36,9 @@ def with_memberships(plan: Planner, relation: Relation, where: exp.Expr, names: 
     while waiting:
         node = waiting.pop()
         if isinstance(node, exp.In) and node.args.get("query") is not None:
-            unit = _unit_of(plan, relation, node, names)
+            unit = _unit_of(planner, relation, node, names)
             if unit is not None:
-                relation, mark = _with_join(plan, relation, node, unit, names)
+                relation, mark = _with_join(planner, relation, node, unit, names)
                 found = exp.Is(this=exp.column(mark, table=mark), expression=exp.Null())
                 node.replace(exp.Paren(this=exp.Not(this=found)))
         elif not isinstance(node, exp.Query):
@@ -46,19 +46,19 @@ def with_memberships(plan: Planner, relation: Relation, where: exp.Expr, names: 
     return relation, top.this
 
 
-def _unit_of(plan: Planner, relation: Relation, node: exp.In, names: Names) -> str | None:
+def _unit_of(planner: Planner, relation: Relation, node: exp.In, names: Names) -> str | None:
     """The name of the one column of the subquery, if units are looked for among the units of people's rows."""
-    value = plan.rows(relation, names, {}).quietly(node.this)
+    value = planner.rows(relation, names, {}).quietly(node.this)
     if value is None or not value.is_unit:
         return None
-    found = plan.listed(node.args["query"], names, relation)
+    found = planner.listed(node.args["query"], names, relation)
     if found.level == "unit" and len(found.fields) == 1 and found.fields[0].value.is_unit:
         return found.fields[0].name
     return None
 
 
-def _with_join(plan: Planner, relation: Relation, node: exp.In, unit: str, names: Names) -> tuple[Relation, str]:
-    mark = f"q__in_{plan.marks}"
+def _with_join(planner: Planner, relation: Relation, node: exp.In, unit: str, names: Names) -> tuple[Relation, str]:
+    mark = f"q__in_{planner.marks}"
     query = node.args["query"]
     inside = query.this if isinstance(query, exp.Subquery) and not query.args.get("with_") else query
     column = exp.Column(this=exp.to_identifier(unit, quoted=True))
@@ -66,7 +66,7 @@ def _with_join(plan: Planner, relation: Relation, node: exp.In, unit: str, names
     condition = exp.EQ(this=node.this.copy(), expression=exp.column(mark, table=mark))
     join = exp.Join(this=_named(once, mark), side="LEFT", on=condition)
     join.parent = node  # refusals point at the IN
-    found = joined(plan, relation, join, names, [])
+    found = joined(planner, relation, join, names, [])
     fields = tuple(replace(one, hidden=True) if one.table == mark else one for one in found.fields)
     return replace(found, fields=fields), mark
 

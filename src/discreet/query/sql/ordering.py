@@ -19,32 +19,32 @@ __all__ = ["finished", "ordered"]
 
 
 def finished(
-    plan: Planner, relation: Relation, node: exp.Expr, names: Names, terms: list[str] | None = None
+    planner: Planner, relation: Relation, node: exp.Expr, names: Names, terms: list[str] | None = None
 ) -> Relation:
     """The relation with ORDER BY (already compiled to `terms`, or over its columns), LIMIT and OFFSET."""
     order, limit, offset = (node.args.get(part) for part in ("order", "limit", "offset"))
     if order is None and limit is None and offset is None:
         return relation
     if relation.private and relation.step.what == "aggregate for each unit":
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             "ORDER BY and LIMIT would choose among people: there is one row for each of them",
             advice="aggregate over people next: SELECT AVG(n) FROM (... GROUP BY the unit column)",
             at=order or limit or offset,
         )
     if relation.private:
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             "ORDER BY and LIMIT choose among rows of people",
             advice="aggregate first; ORDER BY and LIMIT apply to the answer",
             at=order or limit or offset,
         )
     if relation.tail:
-        relation, terms = settled(relation, plan.mark()), None
+        relation, terms = settled(relation, planner.mark()), None
     tail = ""
     if order is not None:
-        plan.only(order, {"expressions"})
+        planner.only(order, {"expressions"})
         if terms is None:
-            rows = plan.rows(relation, names, {}, intercept=plan.no_aggregates)
-            terms = ordered(plan, order, relation.fields, rows)
+            rows = planner.rows(relation, names, {}, intercept=planner.no_aggregates)
+            terms = ordered(planner, order, relation.fields, rows)
         terms = [term for term in terms if term]
     if relation.level == "public" and node.parent is not None and (limit is not None or offset is not None):
         # Which rows are chosen must not depend on what else the engine is doing: rows that are alike in all are one.
@@ -55,23 +55,23 @@ def finished(
     for clause, word in ((limit, "LIMIT"), (offset, "OFFSET")):
         if clause is None:
             continue
-        plan.only(clause, {"expression"})
-        amount = plan.rows(relation, names, {}).constant(clause.expression, int, word)
+        planner.only(clause, {"expression"})
+        amount = planner.rows(relation, names, {}).constant(clause.expression, int, word)
         if amount < 0:
-            raise plan.source.refusal(f"{word} cannot be negative", advice="write a whole number", at=clause)
+            raise planner.source.refusal(f"{word} cannot be negative", advice="write a whole number", at=clause)
         tail += f" {word} {min(amount, 2**62)}"
     words = ", ".join(word for word, clause in (("order", order), ("limit", limit), ("offset", offset)) if clause)
     return replace(relation, tail=tail, scan=False, step=Step(words, "", (relation.step,)))
 
 
-def ordered(plan: Planner, order: exp.Order, fields: Sequence[Field], expressions: Expressions) -> list[str]:
+def ordered(planner: Planner, order: exp.Order, fields: Sequence[Field], expressions: Expressions) -> list[str]:
     """The terms of ORDER BY; ALL stands for every column of the SELECT list, from left to right."""
     terms: list[str] = []
     for part in order.expressions:
         if isinstance(part, exp.Ordered) and isinstance(part.this, exp.Var) and part.this.name.upper() == "ALL":
             terms += [_direction(one.value.sql, part) for one in fields if not one.value.constant]
         else:
-            terms.append(_term(plan, part, fields, expressions))
+            terms.append(_term(planner, part, fields, expressions))
     return terms
 
 
@@ -80,11 +80,11 @@ def _direction(sql: str, part: exp.Ordered) -> str:
     return f"{sql}{direction} NULLS {'FIRST' if part.args.get('nulls_first') else 'LAST'}"
 
 
-def _term(plan: Planner, part: exp.Ordered, fields: Sequence[Field], expressions: Expressions) -> str:
+def _term(planner: Planner, part: exp.Ordered, fields: Sequence[Field], expressions: Expressions) -> str:
     """One term of ORDER BY: a position, a name of the SELECT list, or an expression; empty for a constant."""
     if not isinstance(part, exp.Ordered):
-        raise plan.source.refusal("this order is not understood", advice="write ORDER BY x DESC", at=part)
-    plan.only(part, {"this", "desc", "nulls_first"})
+        raise planner.source.refusal("this order is not understood", advice="write ORDER BY x DESC", at=part)
+    planner.only(part, {"this", "desc", "nulls_first"})
     node = part.this
     named = [
         one for one in fields
@@ -93,7 +93,7 @@ def _term(plan: Planner, part: exp.Ordered, fields: Sequence[Field], expressions
     if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
         position = int(str(node.this))
         if not 1 <= position <= len(fields):
-            raise plan.source.refusal(
+            raise planner.source.refusal(
                 f"there is no column {position} in the SELECT list", advice=f"use 1 to {len(fields)}", at=node
             )
         value = fields[position - 1].value

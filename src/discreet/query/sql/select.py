@@ -33,47 +33,47 @@ CLAUSES = {
 }  # fmt: skip
 
 
-def selected(plan: Planner, node: exp.Select, names: Names) -> Relation:
+def selected(planner: Planner, node: exp.Select, names: Names) -> Relation:
     """The relation of one SELECT."""
-    plan.only(node, CLAUSES)
-    names = plan.with_names(node, names)
-    relation = from_clause(plan, node, names)
+    planner.only(node, CLAUSES)
+    names = planner.with_names(node, names)
+    relation = from_clause(planner, node, names)
     where = node.args.get("where")
     condition = None if where is None else where.this
     if condition is not None:
-        condition = without_exists(plan, relation, condition, names)
-        relation, condition = with_memberships(plan, relation, condition, names)
+        condition = without_exists(planner, relation, condition, names)
+        relation, condition = with_memberships(planner, relation, condition, names)
     if relation.tail or any(one.value.window for one in relation.fields):
-        relation = settled(relation, plan.mark())
-    shown = shown_of(plan, node, relation)
+        relation = settled(relation, planner.mark())
+    shown = shown_of(planner, node, relation)
     aliases = _aliases(node, shown)
     if condition is not None:
-        rows = plan.rows(relation, names, aliases, intercept=plan.no_aggregates)
-        words = f"where {plan.source.written(node.args['where'].this)}"
+        rows = planner.rows(relation, names, aliases, intercept=planner.no_aggregates)
+        words = f"where {planner.source.written(node.args['where'].this)}"
         effect = "keeps or drops each row by itself" if relation.private else ""
         relation = relation.filtered(rows.truth(condition).sql, Step(words, effect, (relation.step,)))
         relation = narrowed(relation, rows, condition)
-    rows = plan.rows(relation, names, aliases, intercept=plan.no_aggregates, windows=not relation.private)
+    rows = planner.rows(relation, names, aliases, intercept=planner.no_aggregates, windows=not relation.private)
     distinct, order = node.args.get("distinct"), node.args.get("order")
     if distinct is not None and distinct.args.get("on") is not None:
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             "DISTINCT ON is not supported",
             advice="use GROUP BY with MIN or MAX; for the first row of each person, join with "
             "(SELECT unit, MIN(day) AS first FROM ... GROUP BY unit)",
             at=distinct,
         )
     if _is_aggregated(node, shown):
-        grouping = Grouping(plan, relation, rows, aliases, names)
-        result, terms = _aggregated(plan, node, shown, grouping)
+        grouping = Grouping(planner, relation, rows, aliases, names)
+        result, terms = _aggregated(planner, node, shown, grouping)
     else:
         result, terms = _projected(relation, shown, rows), None
         if distinct is None and order is not None and not result.private:
-            terms = ordered(plan, order, result.fields, rows)
+            terms = ordered(planner, order, result.fields, rows)
     if distinct is not None:
-        result = _distinct(plan, result, names)
+        result = _distinct(planner, result, names)
     if any(depends_on_order(part) for part in (*node.expressions, *([order] if order is not None else []))):
         result = replace(result, arbitrary=True)
-    return finished(plan, result, node, names, terms)
+    return finished(planner, result, node, names, terms)
 
 
 def _aliases(node: exp.Select, shown: list[Shown]) -> Mapping[str, exp.Expr]:
@@ -93,17 +93,17 @@ def _is_aggregated(node: exp.Select, shown: list[Shown]) -> bool:
 
 
 def _aggregated(
-    plan: Planner, node: exp.Select, shown: list[Shown], grouping: Grouping
+    planner: Planner, node: exp.Select, shown: list[Shown], grouping: Grouping
 ) -> tuple[Relation, list[str] | None]:
     """The relation of the groups, and the terms of ORDER BY unless DISTINCT comes between."""
     group, having, order = (node.args.get(part) for part in ("group", "having", "order"))
     grouping.rows.windows = False  # keys and arguments are computed before the windows of the answer
-    grouping.add_keys(keys_of(plan, group, shown, grouping.rows))
-    fields = grouping.fields([(one.name, one.node, one.value) for one in expanded(plan, shown)])
+    grouping.add_keys(keys_of(planner, group, shown, grouping.rows))
+    fields = grouping.fields([(one.name, one.node, one.value) for one in expanded(planner, shown)])
     grouping.having(having)
     terms = None
     if order is not None and node.args.get("distinct") is None:
-        terms = ordered(plan, order, fields, grouping.outer)
+        terms = ordered(planner, order, fields, grouping.outer)
     return grouping.finish(fields), terms
 
 
@@ -122,18 +122,18 @@ def _value(one: Shown, rows: Rows) -> Value:
     return rows.value(one.node)
 
 
-def _distinct(plan: Planner, relation: Relation, names: Names) -> Relation:
+def _distinct(planner: Planner, relation: Relation, names: Names) -> Relation:
     """Each distinct row once. Of people's rows: once for each unit if the unit is shown, else a choice of keys."""
     if relation.private and not any(one.value.is_unit for one in relation.fields):
-        rows = plan.rows(relation, names, {})
-        grouping = Grouping(plan, relation, rows, {}, names)
+        rows = planner.rows(relation, names, {})
+        grouping = Grouping(planner, relation, rows, {}, names)
         grouping.add_keys([(exp.column(one.name), one.value) for one in relation.fields])
         return grouping.finish(grouping.fields([(one.name, None, one.value) for one in relation.fields]))
-    inside = settled(relation, plan.mark())
+    inside = settled(relation, planner.mark())
     if relation.level != "released":
-        fields = (replace(one, value=plan.with_one_look(one.value, exp.column(one.name))) for one in inside.fields)
+        fields = (replace(one, value=planner.with_one_look(one.value, exp.column(one.name))) for one in inside.fields)
         inside = replace(inside, fields=tuple(fields))
-    outside = settled(inside, plan.mark())
+    outside = settled(inside, planner.mark())
     source = outside.source.replace("(SELECT ", "(SELECT DISTINCT ", 1)
     words = "once for each unit" if relation.private else ""
     return replace(outside, source=source, step=Step("distinct", words, (relation.step,)))

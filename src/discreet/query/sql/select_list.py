@@ -27,15 +27,15 @@ class Shown:
     value: Value | None = None
 
 
-def shown_of(plan: Planner, node: exp.Select, relation: Relation) -> list[Shown]:
+def shown_of(planner: Planner, node: exp.Select, relation: Relation) -> list[Shown]:
     """The SELECT list with * written out."""
     if not node.expressions:
-        raise plan.source.refusal("nothing is selected", advice="write SELECT COUNT(*) FROM ...", at=node)
+        raise planner.source.refusal("nothing is selected", advice="write SELECT COUNT(*) FROM ...", at=node)
     shown: list[Shown] = []
     for part in node.expressions:
         star = part.this if isinstance(part, exp.Column) else part
         if isinstance(star, exp.Star):
-            plan.only(star, {"except_"})
+            planner.only(star, {"except_"})
             hidden = {one.name.lower() for one in star.args.get("except_") or []}
             table = part.table.lower() if isinstance(part, exp.Column) else ""
             found = [
@@ -43,23 +43,23 @@ def shown_of(plan: Planner, node: exp.Select, relation: Relation) -> list[Shown]
                 if not one.hidden and one.name.lower() not in hidden and (not table or one.table == table)
             ]  # fmt: skip
             if not found:
-                raise plan.source.refusal("there is nothing to select", advice="name a table in FROM", at=part)
+                raise planner.source.refusal("there is nothing to select", advice="name a table in FROM", at=part)
             shown += [Shown(one.name, None, one.value) for one in found]
         elif isinstance(part, exp.Alias):
             shown.append(Shown(part.alias, part.this))
         elif isinstance(part, exp.Column):
             shown.append(Shown(part.name, part))
         else:
-            shown.append(Shown(plan.source.written(part, limit=100), part))
+            shown.append(Shown(planner.source.written(part, limit=100), part))
     return shown
 
 
-def expanded(plan: Planner, shown: list[Shown]) -> list[Shown]:
+def expanded(planner: Planner, shown: list[Shown]) -> list[Shown]:
     """A quantile with a list of probabilities becomes one column for each."""
     out: list[Shown] = []
     for one in shown:
         node = one.node.unnest() if one.node is not None else None
-        call = calls_of(plan.source, node) if node is not None and is_aggregate(node) else None
+        call = calls_of(planner.source, node) if node is not None and is_aggregate(node) else None
         if call is None or not call.listed:
             out.append(one)
             continue
@@ -75,14 +75,14 @@ def expanded(plan: Planner, shown: list[Shown]) -> list[Shown]:
     return out
 
 
-def keys_of(plan: Planner, group: exp.Group | None, shown: list[Shown], rows: Rows) -> list[tuple[exp.Expr, Value]]:
+def keys_of(planner: Planner, group: exp.Group | None, shown: list[Shown], rows: Rows) -> list[tuple[exp.Expr, Value]]:
     """What GROUP BY names: expressions, names of the SELECT list, positions in it, or ALL."""
     if group is None:
         return []
-    plan.only(group, {"expressions", "all"})
+    planner.only(group, {"expressions", "all"})
     nodes: list[exp.Expr] = []
     if not group.expressions and not group.args.get("all"):
-        raise plan.source.refusal("GROUP BY names nothing", advice="name columns, or leave it out", at=group)
+        raise planner.source.refusal("GROUP BY names nothing", advice="name columns, or leave it out", at=group)
     if group.args.get("all"):
         nodes = [
             one.node or exp.column(one.name) for one in shown
@@ -91,7 +91,7 @@ def keys_of(plan: Planner, group: exp.Group | None, shown: list[Shown], rows: Ro
     for part in group.expressions:
         node = part.unnest()
         if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
-            raise plan.source.refusal(
+            raise planner.source.refusal(
                 "ROLLUP, CUBE and GROUPING SETS are not supported",
                 advice="ask for each grouping with its own GROUP BY, joined with UNION ALL",
                 at=node,
@@ -99,7 +99,7 @@ def keys_of(plan: Planner, group: exp.Group | None, shown: list[Shown], rows: Ro
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
             position = int(str(node.this))
             if not 1 <= position <= len(shown):
-                raise plan.source.refusal(
+                raise planner.source.refusal(
                     f"there is no column {position} in the SELECT list", advice=f"use 1 to {len(shown)}", at=node
                 )
             one = shown[position - 1]
@@ -111,7 +111,7 @@ def keys_of(plan: Planner, group: exp.Group | None, shown: list[Shown], rows: Ro
     keys = []
     for node in nodes:
         if has_aggregate(node):
-            raise plan.source.refusal(
+            raise planner.source.refusal(
                 "GROUP BY an aggregate is not possible", advice="aggregate in a subquery first", at=node
             )
         keys.append((node, rows.value(node)))

@@ -23,52 +23,52 @@ if TYPE_CHECKING:
 __all__ = ["table_like"]
 
 
-def table_like(plan: Planner, node: exp.Expr, names: Names) -> Relation:
+def table_like(planner: Planner, node: exp.Expr, names: Names) -> Relation:
     """What stands in FROM or after JOIN."""
-    plan.count(node)
+    planner.count(node)
     if isinstance(node, exp.Subquery):
-        plan.only(node, {"this", "alias", "with_"})
-        alias = _alias(plan, node)
-        relation = plan.query(node.this, plan.with_names(node, names))
+        planner.only(node, {"this", "alias", "with_"})
+        alias = _alias(planner, node)
+        relation = planner.query(node.this, planner.with_names(node, names))
         return relation.named(alias)
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             "this cannot stand in FROM",
             advice="name a table of the catalog; files and table functions cannot be read from a question",
             at=node,
         )
-    plan.only(node, {"this", "alias", "db", "catalog"})
+    planner.only(node, {"this", "alias", "db", "catalog"})
     name = node.name
     if node.args.get("db") is not None:
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             "tables have no schema here",
-            advice=closest(name, (one.name for one in plan.catalog.tables.values())),
+            advice=closest(name, (one.name for one in planner.catalog.tables.values())),
             at=node,
         )
-    alias = _alias(plan, node) or name.lower()
+    alias = _alias(planner, node) or name.lower()
     if name.lower() in names:
-        return plan.named_query(name.lower(), names, node).named(alias)
-    table = plan.catalog.tables.get(name.lower())
+        return planner.named_query(name.lower(), names, node).named(alias)
+    table = planner.catalog.tables.get(name.lower())
     if table is None:
-        known = [*(one.name for one in plan.catalog.tables.values()), *names]
-        raise plan.source.refusal(f"there is no table '{name}'", advice=closest(name, known), at=node)
-    return scan(plan, table).named(alias)
+        known = [*(one.name for one in planner.catalog.tables.values()), *names]
+        raise planner.source.refusal(f"there is no table '{name}'", advice=closest(name, known), at=node)
+    return scan(planner, table).named(alias)
 
 
-def _alias(plan: Planner, node: exp.Expr) -> str:
+def _alias(planner: Planner, node: exp.Expr) -> str:
     alias = node.args.get("alias")
     if alias is None:
         return ""
     if alias.args.get("columns"):
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             "column names after a table alias are not supported", advice="use AS in the SELECT list", at=alias
         )
     return str(alias.name).lower()
 
 
-def scan(plan: Planner, table: Table) -> Relation:
+def scan(planner: Planner, table: Table) -> Relation:
     """All rows of a table. Rows without a unit are dropped: they are nobody's, so nobody is protected by them."""
-    mark = plan.mark()
+    mark = planner.mark()
     public = table.level == "public"
     fields = tuple(
         Field(column.name, table.name.lower(), _column(table, column, column_sql(mark, column.name)))

@@ -18,36 +18,36 @@ if TYPE_CHECKING:
 __all__ = ["united"]
 
 
-def united(plan: Planner, node: exp.Union, names: Names) -> Relation:
+def united(planner: Planner, node: exp.Union, names: Names) -> Relation:
     """The relation of a UNION ALL."""
-    plan.only(node, {"this", "expression", "distinct", "with_", "order", "limit", "offset"})
+    planner.only(node, {"this", "expression", "distinct", "with_", "order", "limit", "offset"})
     if node.args.get("distinct"):
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             "UNION removes duplicates",
             advice="write UNION ALL, and SELECT DISTINCT around it if needed",
             at=node.expression,
         )
-    inner = plan.with_names(node, names)
-    left, right = plan.query(node.this, inner), plan.query(node.expression, inner)
+    inner = planner.with_names(node, names)
+    left, right = planner.query(node.this, inner), planner.query(node.expression, inner)
     if len(left.fields) != len(right.fields):
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             "the two sides of UNION ALL have different numbers of columns",
             advice="select the same columns",
             at=node,
         )
     if left.private != right.private or (left.private and left.level != right.level):
-        raise plan.source.refusal(
+        raise planner.source.refusal(
             "UNION ALL of rows about people with anything else is not supported",
             advice="aggregate both sides before the UNION ALL, or select from tables with the same kind of unit",
             at=node,
         )
-    return finished(plan, _all_rows(plan, left, right, node), node, inner)
+    return finished(planner, _all_rows(planner, left, right, node), node, inner)
 
 
-def _all_rows(plan: Planner, left: Relation, right: Relation, node: exp.Union) -> Relation:
+def _all_rows(planner: Planner, left: Relation, right: Relation, node: exp.Union) -> Relation:
     """The rows of both sides, with one type for each column."""
-    rows = plan.rows(left, {}, {})
-    mark = plan.mark()
+    rows = planner.rows(left, {}, {})
+    mark = planner.mark()
     sides: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
     fields = []
     for i, (one, other) in enumerate(zip(left.fields, right.fields, strict=True)):
@@ -65,7 +65,7 @@ def _all_rows(plan: Planner, left: Relation, right: Relation, node: exp.Union) -
     unit, rows_per_unit = None, None
     if left.unit is not None and right.unit is not None:
         type_, sqls = unified(rows, (left.unit, right.unit), node)
-        plan.same_units(left.unit, right.unit, node)
+        planner.same_units(left.unit, right.unit, node)
         for side, sql in zip(sides, sqls, strict=True):
             side.append((sql, "u"))
         unit = Value(f"{mark}.u", type_, limits=type_.range, of_unit=True, is_unit=True)
