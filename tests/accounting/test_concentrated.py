@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accounting.strategies import log_uniform
 from discreet.accounting import concentrated
 from discreet.errors import InvalidArgument
 
@@ -18,10 +19,6 @@ from discreet.errors import InvalidArgument
 def hundred_digits():
     with mpmath.workdps(100):
         yield
-
-
-def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
-    return st.floats(math.log(low), math.log(high)).map(math.exp)
 
 
 RHOS = log_uniform(1e-12, 1e6)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from accounting.strategies import log_uniform
 from discreet.accounting import gaussian_dp
 from discreet.errors import InvalidArgument
 
@@ -19,10 +20,6 @@ from discreet.errors import InvalidArgument
 def hundred_digits():
     with mpmath.workdps(100):
         yield
-
-
-def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
-    return st.floats(math.log(low), math.log(high)).map(math.exp)
 
 
 def true_delta(mu: float, epsilon: float) -> mpmath.mpf:

@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import runpy
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from discreet.accounting.cost import Cost
 from discreet.errors import InvalidArgument
 from discreet.plots import compare, compare_accountants
-from discreet.plots.style import CURVE
+from plots.lines import curves
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COSTS = {"Gaussian": Cost.gaussian(1.5), "Laplace": Cost.laplace(1.0), "box": Cost.approximate(1.0, 0.031)}
-
-
-@pytest.fixture(autouse=True)
-def closed_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
-
-
-def curves(ax: Axes) -> list[Line2D]:
-    return [line for line in ax.lines if line.get_gid() == CURVE]
 
 
 def test_costs_are_compared_by_their_tradeoff_curves(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from discreet.divergence import TradeOff
 from discreet.errors import InvalidArgument
 from discreet.plots import draw
 from discreet.plots.style import CURVE, PALETTE, name_of
+from plots.lines import curves
 
 SAMPLED = 1_000 * Cost.gaussian(1.0).sampled(0.01)
 RESPONSES = 40 * Cost.randomized_response(0.2)
@@ -38,16 +38,6 @@ THINGS = {
     "curve of nothing": Cost.zero().tradeoff(),
 }
 EACH = pytest.mark.parametrize("thing", THINGS.values(), ids=THINGS.keys())
-
-
-@pytest.fixture(autouse=True)
-def closed_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
-
-
-def curves(ax: Axes) -> list[Line2D]:
-    return [line for line in ax.lines if line.get_gid() == CURVE]
 
 
 def data(line: Line2D) -> tuple[np.ndarray, np.ndarray]:

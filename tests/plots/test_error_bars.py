@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from discreet.errors import InvalidArgument
@@ -18,12 +16,6 @@ from discreet.query.error_bars import ErrorBars
 from query.open_shop import CITIES, opened
 
 BY_CITY = "SELECT city, COUNT(*) AS n, AVG(spend) AS mean FROM visits GROUP BY city ORDER BY city"
-
-
-@pytest.fixture(autouse=True)
-def closed_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 def ends(ax: Axes) -> np.ndarray:
