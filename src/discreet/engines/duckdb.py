@@ -43,6 +43,14 @@ _CONFIGURATION = {
     "allow_persistent_secrets": False,
     "python_enable_replacements": False,
 }
+_BY_RANGE = "statistics_propagation"
+"""How DuckDB simplifies expressions by the ranges that files and tables state of their columns.
+
+What it makes of them may fail while a statement is planned: `CASE WHEN x > 9 THEN 'a' END = 'b'` does if no row is
+above 9. Such an error says what the largest value is, which is one person's, whatever the question costs. So a sealed
+engine does without.
+"""
+
 _FULL = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE", "DATETIME": "TIMESTAMP"}
 _ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 
@@ -144,6 +152,7 @@ class DuckDBEngine:
         with self._lock:
             if not self._sealed:
                 self._run("SET preserve_insertion_order = false")
+                self._run(f"SET GLOBAL disabled_optimizers = {literal(_BY_RANGE)}")
                 self._run(f"SET allowed_paths = [{', '.join(literal(path) for path in self._allowed)}]")
                 self._run("SET enable_external_access = false")
                 self._run("SET lock_configuration = true")
