@@ -137,6 +137,7 @@ def test_fields_hold_the_values_that_were_passed() -> None:
         "until": "",
         "question": False,
         "pure": None,
+        "delta": None,
     }
     assert vars(LedgerError("a.db", "is locked", "Wait.")) == {
         "path": "a.db",

@@ -191,9 +191,10 @@ class BudgetExceeded(DiscreetError):
         until: str = "",
         question: bool = False,
         pure: float | None = None,
+        delta: float | None = None,
     ) -> None:
         self.requested, self.remaining, self.unit, self.unbounded = requested, remaining, unit, unbounded
-        self.of, self.until, self.question, self.pure = of, until, question, pure
+        self.of, self.until, self.question, self.pure, self.delta = of, until, question, pure, delta
         whose = f"the budget of {of}: " if of else ""
         if unbounded:
             name = "pure epsilon" if unit == "epsilon" else unit
@@ -204,10 +205,11 @@ class BudgetExceeded(DiscreetError):
             )
         elif question:
             wait = f" The period ends at {until}." if until else ""
+            small = f"Its delta of {delta:g} is more than is left: state a smaller one, or none." if delta else ""
             advice = (
                 f"At {unit} = {_down(remaining)} it would be answered: ask for that or less, or stop here."
                 if remaining > 0
-                else "Too little is left to answer it at all."
+                else small or "Too little is left to answer it at all."
             )
             super().__init__(
                 f"{whose}not enough is left to answer this question at {unit} = {requested:.6g}; nothing was charged. "

@@ -204,6 +204,26 @@ def test_the_owner_grants_budgets_to_analysts_and_groups(folder: Path) -> None:
     good("ledger verify")
 
 
+def test_a_ledger_is_found_by_the_policy_of_its_data_and_a_group_without_members_says_so(folder: Path) -> None:
+    (folder / "shop.toml").write_text(
+        'name = "visits"\nledger = "new.ledger"\n[tables.visits]\nsource = "visits.parquet"\nunit = "u"\n'
+    )
+    good("ledger establish shop.toml --dataset visits --epsilon 1 --delta 1e-6")
+    lonely = call("ledger", "limit", "shop.toml", "--dataset", "visits", "--group", "marketting", "--rho", "0.1")
+    assert "Nobody is in group marketting yet" in lonely.stdout
+    good("ledger enrol shop.toml --group marketing --analyst ada")
+    assert (
+        "Nobody"
+        not in call(
+            *["ledger", "limit", "shop.toml", "--dataset", "visits", "--group", "marketing", "--rho", "0.1"]
+        ).stderr
+    )
+    good("ledger amend shop.toml --dataset visits --epsilon 2 --delta 1e-6 --reason more")
+    shown = [line.split()[:3] for line in good("ledger show shop.toml").splitlines()[1:4]]
+    assert shown == [["visits", "data", "set"], ["visits", "group", "marketing"], ["visits", "group", "marketting"]]
+    assert call("ledger", "show", "nowhere.toml").exit_code == 1
+
+
 def test_a_budget_is_replaced_only_with_a_reason(path: Path) -> None:
     other = "--dataset visits --epsilon 2 --delta 1e-6"
     refused = call("ledger", "establish", *other.split())
@@ -226,9 +246,9 @@ def test_a_budget_is_replaced_only_with_a_reason(path: Path) -> None:
         ("limit --dataset visits --analyst a", "say how much"),
         ("limit --dataset visits --analyst a --epsilon 1 --rho 1", "pass one of them"),
         ("limit --dataset visits --analyst a --rho 1 --delta 1e-6", "goes with --epsilon"),
-        ("limit --dataset visits --analyst a --epsilon 1 --period month", "write '30 days'"),
-        ("limit --dataset visits --analyst a --epsilon 1 --period 0d", "leave --period out"),
-        ("limit --dataset visits --analyst a --epsilon 1 --period 99999999999d", "leave --period out"),
+        ("limit --dataset visits --analyst a --epsilon 1 --period month", "'30 days'"),
+        ("limit --dataset visits --analyst a --epsilon 1 --period 0d", "leave it out"),
+        ("limit --dataset visits --analyst a --epsilon 1 --period 99999999999d", "leave it out"),
         ("enrol --group marketing", "--analyst"),
     ],
 )

@@ -151,6 +151,14 @@ def test_the_question_can_come_from_standard_input() -> None:
     )
 
 
+def test_a_question_is_read_from_a_file(folder: Path) -> None:
+    (folder / "many.sql").write_text("SELECT COUNT(*) AS many\nFROM visits -- all of them\n")
+    assert good_json(f"query run {DATA} many.sql --epsilon 0.5 {BUDGET}")["columns"] == ["many"]
+    missing = call(*shlex.split(f"query run {DATA} more.sql --epsilon 0.5"))
+    assert missing.exit_code == 2
+    assert "the file more.sql cannot be read" in missing.stderr
+
+
 def test_bounds_are_read_for_all_arguments_or_one() -> None:
     text = '"SELECT SUM(spend) AS s, SUM(items) AS i FROM visits"'
     shown = good(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import threading
 import uuid
 from decimal import Decimal
@@ -333,6 +334,23 @@ def test_a_question_that_cannot_be_answered_is_refused_before_anything_is_spent(
         assert charges(curator) == 0
         assert curator.remaining == BUDGET.epsilon
         assert isinstance(refused.value, DiscreetError)
+
+
+def test_a_refusal_says_if_it_is_the_delta_that_is_too_large() -> None:
+    with opened(budget=Budget(epsilon=2.0, delta=1e-6)) as curator:
+        with pytest.raises(BudgetExceeded, match=r"Its delta of 0\.1 is more than is left") as refused:
+            curator.sql(BY_CITY, epsilon=0.5, delta=0.1)
+        assert pickle.loads(pickle.dumps(refused.value)).delta == 0.1
+        with pytest.raises(BudgetExceeded, match="it would be answered"):
+            curator.sql(BY_CITY, epsilon=5)
+
+
+def test_what_is_no_mechanism_is_not_released() -> None:
+    with opened() as curator:
+        for wrong in ("laplace", 3, Cost.pure(0.5), None):
+            with pytest.raises(InvalidArgument, match="pass a mechanism"):
+                curator.release(wrong, 3)  # type: ignore[arg-type]
+        assert charges(curator) == 0
 
 
 def test_a_refusal_says_for_how_much_the_question_would_be_answered() -> None:

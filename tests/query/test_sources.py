@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,30 @@ def test_a_policy_limits_analysts_by_name_and_everybody_else(tmp_path: Path) -> 
     policy.write_text(policy.read_text().replace("epsilon = 2 ", "epsilon = 3 "))
     with pytest.raises(InvalidArgument, match="amend"):
         Curator.open(policy, analyst="ada")
+
+
+def test_budgets_of_a_policy_begin_again_if_it_says_so(tmp_path: Path) -> None:
+    policy = shop(tmp_path)
+    text = policy.read_text() + '[analysts]\n"*" = { epsilon = 0.5, period = "4 weeks" }\nada = { epsilon = 2 }\n'
+    policy.write_text(text.replace("[budget]", '[budget]\nperiod = "365 days"'))
+    for _ in range(2):  # the same again changes nothing
+        for analyst in ("ada", "bob"):
+            Curator.open(policy, analyst=analyst).close()
+    with Ledger.open(tmp_path / "shop.ledger") as ledger:
+        periods = {(one.holder, one.name): one.period for one in ledger.standings("shop")}
+    weeks, year = dt.timedelta(weeks=4), dt.timedelta(days=365)
+    assert periods == {("dataset", ""): year, ("analyst", "ada"): None, ("analyst", "bob"): weeks}
+    policy.write_text(policy.read_text().replace('period = "365 days"', ""))
+    with pytest.raises(InvalidArgument, match="another budget or period; state that one"):
+        Curator.open(policy, analyst="ada")
+
+
+def test_a_refusal_names_the_budget_that_is_in_the_way_in_the_end(tmp_path: Path) -> None:
+    with Curator.open(shop(tmp_path), analyst="ada") as curator:
+        curator.ledger.limit("shop", Budget(epsilon=0.5), analyst="ada")
+        with pytest.raises(BudgetExceeded, match="the budget of analyst 'ada'") as refused:
+            curator.sql(COUNT, epsilon=100, delta=0)
+        assert refused.value.remaining == pytest.approx(0.5, abs=0.05)
 
 
 def test_looking_knows_the_limit_of_an_analyst_who_never_asked(tmp_path: Path) -> None:

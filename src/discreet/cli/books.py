@@ -17,7 +17,9 @@ __all__ = ["DataSet", "File", "Key", "opened", "standing_row"]
 File = Annotated[
     str | None,
     typer.Argument(
-        metavar="FILE", show_default=False, help="The ledger; by default the one *.ledger file in this directory."
+        metavar="FILE",
+        show_default=False,
+        help="The ledger, or the policy of its data; by default the one *.ledger file in this directory.",
     ),
 ]
 Key = Annotated[
@@ -36,6 +38,11 @@ def opened(file: str | None, *, key: str | None = None, write: bool = False, new
             what = f"found {', '.join(map(str, found))}" if found else "there is no *.ledger file in this directory"
             raise typer.BadParameter(f"say which ledger: {what}", param_hint="FILE")
         file = str(found[0])
+    elif file.lower().endswith((".toml", ".yaml", ".yml")):
+        from discreet.query.opening import ledger_path
+        from discreet.query.policy import Policy
+
+        file = str(ledger_path(Policy.load(file), file))
     if not write or not (new or Path(file).exists()):
         return Ledger.open(file, key=key, read_only=True)
     return Ledger.open(file, key=key)
@@ -50,4 +57,5 @@ def standing_row(standing: Standing) -> tuple[str, ...]:
     each = "" if standing.period is None else f" each {str(standing.period).removesuffix(', 0:00:00')}"
     renewed = "never" if standing.renewed is None else f"{standing.renewed:%Y-%m-%d %H:%M}"
     rest = f"{standing.unit} {left(standing.remaining)}"
-    return standing.dataset, whose, budget + each, rest, renewed, in_words(standing.protects)
+    protects = in_words(standing.protects) if standing.holder == "dataset" else ""  # those of its analysts are the same
+    return standing.dataset, whose, budget + each, rest, renewed, protects

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ from discreet.cli.account import examples
 from discreet.cli.books import DataSet, File, Key, opened, standing_row
 from discreet.cli.number import number
 from discreet.cli.question import stated_budget
+from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from discreet.accounting import Budget
@@ -19,21 +19,15 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
-_UNITS = {"hour": "hours", "h": "hours", "day": "days", "d": "days", "week": "weeks", "w": "weeks"}
-
 
 def period(text: str) -> timedelta:
     """A length of time: 12h, 30d, "30 days", 4 weeks."""
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]+?)s?\s*", text.lower())
-    if found is None or found[2] not in _UNITS:
-        raise typer.BadParameter(f"'{text}' is no length of time: write '30 days', '12 hours' or '4 weeks'")
+    from discreet.ledger.period import period_of
+
     try:
-        length = timedelta(**{_UNITS[found[2]]: float(found[1])})
-    except OverflowError:
-        raise typer.BadParameter(f"'{text}' is too long: leave --period out for a budget that lasts") from None
-    if length <= timedelta(0):
-        raise typer.BadParameter(f"'{text}' is no time at all: leave --period out for a budget that lasts")
-    return length
+        return period_of(text)
+    except InvalidArgument as error:
+        raise typer.BadParameter(f"'{text}': {error.advice}") from None
 
 
 Epsilon = Annotated[float | None, typer.Option("--epsilon", parser=number, metavar="EPSILON", help="The budget.")]
@@ -167,6 +161,8 @@ def _say(books: Ledger, dataset: str, holder: str, name: str) -> None:
         if (standing.holder, standing.name) == (holder, name):
             _, who, budget, rest, renewed, _ = standing_row(standing)
             typer.echo(f"{dataset}, {who}: {budget}; left: {rest}; renewed: {renewed}")
+    if holder == "group" and not books.members(name):
+        typer.echo(f"Nobody is in group {name} yet: add analysts with `discreet ledger enrol`.")
 
 
 def add_commands(app: typer.Typer) -> None:

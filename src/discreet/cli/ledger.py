@@ -69,6 +69,8 @@ def show(
         return
     if standings:
         header = ("data set", "whose", "budget", "left", "renewed", "protects")
+        order = {"dataset": 0, "group": 1, "analyst": 2}
+        standings = sorted(standings, key=lambda one: (one.dataset, order[one.holder], one.name))
         table(header, [standing_row(standing) for standing in standings])
         for line in dict.fromkeys(meaning(standing.budget) for standing in standings):
             typer.echo(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -43,7 +44,9 @@ Source = Annotated[
         metavar="SOURCE", help="A policy (.toml, .yaml), or data: Parquet or CSV files, a pattern, a DuckDB database."
     ),
 ]
-Sql = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
+Sql = Annotated[
+    str, typer.Argument(metavar="SQL", help="The question, or a file that ends in .sql; - reads standard input.")
+]
 Unit = Annotated[
     str | None,
     typer.Option("--unit", metavar="COLUMN", help="The column that says whose row it is, or row. Policies say it."),
@@ -103,8 +106,13 @@ Bounds = Annotated[
 
 
 def text_of(sql: str) -> str:
-    """The question, from standard input where it is a dash."""
-    return sys.stdin.read() if sql == "-" else sql
+    """The question: from standard input where it is a dash, from a file where it is the name of one."""
+    if not sql.lower().endswith(".sql") or len(sql.split()) > 1:
+        return sys.stdin.read() if sql == "-" else sql
+    try:
+        return Path(sql).read_text(encoding="utf-8")
+    except (OSError, UnicodeError):
+        raise typer.BadParameter(f"the file {sql} cannot be read as text", param_hint="SQL") from None
 
 
 def _one(given: dict[str, float | None]) -> dict[str, float]:

@@ -65,8 +65,8 @@ def is_granted(books: Books, connection: Connection, wish: Wish, *, at: datetime
         "budget",
         wish.budget,
         f"{found.terms.label} has {found.terms.budget!r}{found.terms.each} already, and this is another budget or "
-        "period; to change it, and have that written down, call ledger.amend(..., reason=...) or `discreet ledger "
-        "amend`",
+        "period; state that one, also in a policy, or none. To change it, and have that written down, call "
+        "ledger.amend(..., reason=...) or `discreet ledger amend`",
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from discreet.accounting import Cost
 from discreet.arguments import nonnegative, positive
 from discreet.errors import BudgetExceeded, InvalidArgument
 from discreet.query.options import Options
@@ -19,7 +20,7 @@ from discreet.query.target import Target, target_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from discreet.accounting import Budget, Cost
+    from discreet.accounting import Budget
     from discreet.query.catalog import Catalog
     from discreet.query.plan import Question
     from discreet.query.policy import Policy
@@ -71,25 +72,30 @@ class Asked:
         plans = plans_of(self.question, self.target, self.options, memory)
         return Asked(self.question, self.target, self.options, plans, memory)
 
-    def refusal(self, error: BudgetExceeded, denied: Callable[[Cost], object]) -> BudgetExceeded:
+    def refusal(self, error: BudgetExceeded, denied: Callable[[Cost], BudgetExceeded | None]) -> BudgetExceeded:
         """The ledger's refusal, in the words of the question: the most for which it would not be denied."""
         if error.unbounded or self.target is None:
             return error
-        low, high = 0.0, self.target.size
+        last, low, high = error, 0.0, self.target.size
         for _ in range(_REFINED):
             middle = (low + high) / 2
             try:
                 plans = plans_of(self.question, self.target.resized(middle), self.options, self.memory)
             except InvalidArgument:  # too little to be answered at all
                 break
-            low, high = (middle, high) if denied(total_cost(plans)) is None else (low, middle)
+            refused = denied(total_cost(plans))
+            low, high = (middle, high) if refused is None else (low, middle)
+            last = refused or last  # the budget that is in the way in the end may be another one
+        delta = self.target.delta
+        too_much = low == 0 < delta and denied(Cost.approximate(0.0, delta)) is not None
         return BudgetExceeded(
             requested=self.target.size,
             remaining=low,
             unit=self.target.unit,
-            of=error.of,
-            until=error.until,
+            of=last.of,
+            until=last.until,
             question=True,
+            delta=delta if too_much else None,
         )
 
 

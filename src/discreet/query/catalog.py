@@ -31,7 +31,7 @@ class Column:
         """What is public about its values, in words; nothing if there is nothing."""
         words = [] if self.bounds is None else [f"from {self.bounds[0]} to {self.bounds[1]}"]
         if self.keys is not None:
-            listed = ", ".join(str(key) for key in self.keys[:_SHOWN])
+            listed = ", ".join(str(key).lower() if isinstance(key, bool) else str(key) for key in self.keys[:_SHOWN])
             more = f" and {len(self.keys) - _SHOWN} more" if len(self.keys) > _SHOWN else ""
             words.append(f"keys {listed}{more}")
         return "; ".join(words + ["unique"] * self.unique)

@@ -215,6 +215,11 @@ class Curator:
     def release(self, mechanism: Mechanism, value: Any, *, reason: str = "") -> Any:
         """`mechanism.release(value)`, paid from the budget first; the value is yours to compute and to protect."""
         self._check_open()
+        if not isinstance(getattr(mechanism, "cost", None), Cost) or not callable(getattr(mechanism, "release", None)):
+            advice = (
+                "pass a mechanism, such as Laplace(epsilon=0.5, sensitivity=1), or pay for other code with charge()"
+            )
+            raise InvalidArgument("mechanism", mechanism, advice)
         entry = self._payer.reserve(mechanism.cost, reason or f"release by {mechanism!r}")
         try:
             released = mechanism.release(value)

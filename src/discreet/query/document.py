@@ -58,6 +58,7 @@ _TABLE_FIELDS = {
     "columns": _TABLE,
 }
 _BUDGET_FIELDS = {"epsilon": _NUMBER, "delta": _DELTA, "rho": _NUMBER, "mu": _NUMBER}
+_GRANT_FIELDS = {**_BUDGET_FIELDS, "period": _TEXT}
 _FILE_FIELDS = {"name": _NAME, "ledger": _TEXT, "budget": _SECTION, "analysts": _SECTION, "tables": _TABLE}
 
 
@@ -65,9 +66,9 @@ def checked_document(shown: str, document: Any) -> dict[str, Any]:
     """The document of a policy file, if every field of it is known and of its type."""
     _section(shown, "", document, _FILE_FIELDS, needed=("name", "tables"))
     if document.get("budget") is not None:
-        _section(shown, "budget", document["budget"], _BUDGET_FIELDS)
+        _section(shown, "budget", document["budget"], _GRANT_FIELDS)
     for name, limit in (document.get("analysts") or {}).items():
-        _section(shown, f"analysts.{name}", limit, _BUDGET_FIELDS)
+        _section(shown, f"analysts.{name}", limit, _GRANT_FIELDS)
     for name, table in document["tables"].items():
         place = f"tables.{name}"
         _section(shown, place, table, _TABLE_FIELDS, needed=("source",))

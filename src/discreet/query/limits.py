@@ -23,9 +23,9 @@ def set_limit(ledger: Ledger, policy: Policy, analyst: str) -> None:
     """
     limit = _missing(ledger, policy, analyst)
     if limit is not None and not ledger.read_only:
-        ledger.limit(policy.name, limit, analyst=analyst)
+        ledger.limit(policy.name, limit, analyst=analyst, period=policy.renewal(analyst))
     elif limit is None and analyst in policy.analysts:
-        ledger.limit(policy.name, policy.analysts[analyst], analyst=analyst)
+        ledger.limit(policy.name, policy.analysts[analyst], analyst=analyst, period=policy.renewal(analyst))
 
 
 def refusal_of(ledger: Ledger, policy: Policy, cost: Cost, *, analyst: str) -> BudgetExceeded | None:

@@ -95,7 +95,7 @@ def establish(ledger: Ledger, policy: Policy, budget: Budget | None) -> None:
         _check_adjacency(budget_of(ledger, policy.name))
     else:
         _check_adjacency(budget)
-        ledger.establish(policy.name, budget)
+        ledger.establish(policy.name, budget, period=policy.period if budget is policy.budget else None)
     ledger.protect(policy.name, policy.protects)
     _check_public(ledger, policy)
 

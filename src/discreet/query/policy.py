@@ -15,6 +15,8 @@ from discreet.engines.paths import files_of, in_files
 from discreet.errors import InvalidArgument, PolicyError
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from discreet.accounting import Budget
     from discreet.engines import Engine
     from discreet.query.catalog import Catalog
@@ -131,7 +133,8 @@ class Policy:
     """The tables of a data set by name, with its budget and the path of its ledger, if they are declared here.
 
     `name` identifies the data set in the ledger; `analysts` are budgets of those who ask, by name, with `"*"` for
-    everybody who is not named; `origin` is said in errors.
+    everybody who is not named; `origin` is said in errors. `period` is how often the budget begins again, if it does,
+    and `periods` the same of the budgets of analysts.
     """
 
     name: str
@@ -140,12 +143,18 @@ class Policy:
     ledger: Path | None = None
     origin: str = "policy"
     analysts: Mapping[str, Budget] = field(default_factory=dict)
+    period: timedelta | None = None
+    periods: Mapping[str, timedelta] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.name.strip():
             raise InvalidArgument("name", self.name, "give the data set a name: the ledger knows it by that")
         object.__setattr__(self, "tables", dict(self.tables))
         object.__setattr__(self, "analysts", dict(self.analysts))
+        object.__setattr__(self, "periods", dict(self.periods))
+        for name in self.periods:
+            if name not in self.analysts:
+                raise InvalidArgument("periods", name, "give this analyst a budget, too")
         if all(table.public for table in self.tables.values()):
             raise InvalidArgument("tables", list(self.tables), "declare at least one table that is not public")
         folded: dict[str, str] = {}
@@ -220,6 +229,10 @@ class Policy:
     def limit(self, analyst: str) -> Budget | None:
         """The budget of one analyst: their own, or that of everybody who is not named, if there is one."""
         return self.analysts.get(analyst, self.analysts.get(EVERYBODY))
+
+    def renewal(self, analyst: str) -> timedelta | None:
+        """How often the budget of one analyst begins again; None if it does not."""
+        return self.periods.get(analyst if analyst in self.analysts else EVERYBODY)
 
     @property
     def protects(self) -> dict[str, str]:

@@ -9,12 +9,18 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InvalidArgument, PolicyError
 from discreet.ledger.names import name as checked_name
+from discreet.ledger.period import period_of
 from discreet.query.document import checked_document
 from discreet.query.policy import ColumnPolicy, Policy, TablePolicy, placed
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from discreet.accounting import Budget
 
 __all__ = ["read_policy"]
 
@@ -26,8 +32,6 @@ def read_policy(path: Path) -> Policy:
 
 
 def _policy(shown: str, document: dict[str, Any], *, folder: Path) -> Policy:
-    from discreet.accounting import Budget
-
     tables: dict[str, TablePolicy] = {}
     where = shown
     try:
@@ -47,20 +51,38 @@ def _policy(shown: str, document: dict[str, Any], *, folder: Path) -> Policy:
             tables[name] = TablePolicy(**given)
         where = f"{shown}: budget"
         stated = document.get("budget")
-        budget = None if stated is None else Budget(**stated)
+        budget, period = (None, None) if stated is None else _grant(stated)
         analysts: dict[str, Budget] = {}
+        periods: dict[str, timedelta] = {}
         for name, limit in (document.get("analysts") or {}).items():
             where = f"{shown}: analysts.{name}"
-            analysts[checked_name("name", name)] = Budget(**limit)
+            analysts[checked_name("name", name)], every = _grant(limit)
+            periods |= {} if every is None else {name: every}
         where = f"{shown}: "
         kept = document.get("ledger")
         ledger = None if kept is None else Path(_placed(kept, folder))
         return Policy(
-            name=document["name"], tables=tables, budget=budget, ledger=ledger, origin=shown, analysts=analysts
+            name=document["name"],
+            tables=tables,
+            budget=budget,
+            ledger=ledger,
+            origin=shown,
+            analysts=analysts,
+            period=period,
+            periods=periods,
         )
     except InvalidArgument as error:
         problem = placed(where, error)
     raise problem
+
+
+def _grant(stated: dict[str, Any]) -> tuple[Budget, timedelta | None]:
+    """A budget, and how often it begins again."""
+    from discreet.accounting import Budget
+
+    amounts = {field: value for field, value in stated.items() if field != "period"}
+    period = stated.get("period")
+    return Budget(**amounts), None if period is None else period_of(period)
 
 
 def _placed(path: str, folder: Path) -> str:

@@ -65,9 +65,9 @@ name = {name}
 # epsilon = 3.0
 # delta = 1e-6  # well below 1 / (number of people)
 
-# How much of it one analyst may spend; "*" is everybody who is not named.
+# How much of it one analyst may spend; "*" is everybody who is not named. Budgets of groups are set in the ledger.
 # [analysts]
-# "*" = {{ epsilon = 1.0, delta = 1e-7 }}
+# "*" = {{ epsilon = 1.0, delta = 1e-7 }}  # period = "30 days" lets it begin again
 """
 
 
@@ -175,6 +175,9 @@ def _section(table: Seen, *, unit: str | None, folder: Path) -> str:
         )
     lines.append("# These are ideas from the names of columns: correct them, and remove the # of those that are right.")
     public = unit is None or (unit.lower() != "row" and not table.has(unit))  # it may be
+    if public:
+        listed = _text(f"{table.name}.column")
+        lines.append(f"# If it is public, {{ keys_from = {listed} }} of a column of its own makes its values groups.")
     lines += [
         _declaration(column, kind, unit=unit, candidates=table.candidates, public=public)
         for column, kind in table.columns
