@@ -655,6 +655,20 @@ def test_a_pandas_column_of_objects_is_text_whatever_its_values_are(engine: Duck
     assert len(rows(engine, second)) == 8
 
 
+@pytest.mark.parametrize("other", ["x", b"x", 1.5, Decimal("1.555"), 10**30, dt.date(2020, 1, 1), None])
+@pytest.mark.parametrize("usual", [1, 1.5, "1", True, Decimal("1.5"), dt.date(2020, 1, 1)])
+def test_pandas_categories_are_text_whatever_one_of_them_is(engine: DuckDBEngine, usual: object, other: object) -> None:
+    """SUM was refused, at no cost, if one person's label was no number, and answered if nobody had one."""
+    alone, beside = pd.Series([usual, usual], dtype=object), pd.Series([usual, usual, other], dtype=object)
+    relations = [
+        engine.register(name, pd.DataFrame({"a": column.astype("category")}))
+        for name, column in (("alone", alone), ("beside", beside))
+    ]
+    for relation in relations:
+        assert engine.schema(relation) == [("a", "VARCHAR")]
+        assert rows(engine, relation).count((str(usual),)) >= 2
+
+
 def test_pandas_columns_of_unusual_types_can_be_read(engine: DuckDBEngine) -> None:
     frame = pd.DataFrame(
         {

@@ -196,9 +196,11 @@ def _from_pandas(frame: Any) -> pa.Table:
 
 
 def _from_series(series: Any) -> pa.Array | pa.ChunkedArray:
-    """A column of Python objects becomes text: what type they have would be a question to the values."""
+    """A column of Python objects becomes text, and so do categories: their type would be a question to the values."""
     import pyarrow as pa
 
+    if str(series.dtype) == "category":
+        return _labels(series)
     if str(series.dtype) == "object":
         try:
             return pa.array(series, type=pa.string(), from_pandas=True)
@@ -208,6 +210,20 @@ def _from_series(series: Any) -> pa.Array | pa.ChunkedArray:
         return pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):  # complex numbers, periods, intervals
         return _texts(series)
+
+
+def _labels(series: Any) -> pa.Array:
+    """A column of categories as texts. pandas gives them the type that fits all: one label more would change it.
+
+    It makes floats of whole numbers beside one that is not, so that these are written as whole numbers in either case.
+    """
+    import pyarrow as pa
+
+    known = (int(one) if isinstance(one, float) and one.is_integer() else one for one in series.cat.categories)
+    labels = _texts(known).dictionary_encode()
+    codes = series.cat.codes.to_numpy()
+    places = labels.indices.take(pa.array(codes, mask=codes < 0))
+    return pa.DictionaryArray.from_arrays(places, labels.dictionary)
 
 
 def _texts(values: Iterable[Any]) -> pa.Array:
