@@ -272,7 +272,7 @@ def parted(path: Path) -> list[float]:
 def forked_in_use(path: Path, children: int) -> int:
     """Threads spend while their process is forked again and again, and the children spend as well; how many charges."""
     ledger = Ledger.open(path)
-    ledger.establish("d", BUDGET)
+    ledger.establish("d", Budget(epsilon=100.0))
     over, counts = threading.Event(), [0, 0]
 
     def spend(index: int) -> None:

@@ -17,6 +17,8 @@ import discreet
 from discreet import Budget, Cost, Filter, Ledger
 from discreet.errors import AdjacencyMismatch, BudgetExceeded, InvalidArgument, LedgerError
 from discreet.ledger import Entry, Head, Standing
+from discreet.ledger.releases import told_before
+from discreet.ledger.statements import driver_of
 
 
 @pytest.fixture
@@ -418,6 +420,32 @@ def test_what_answers_have_told_is_found_by_name_the_newest_first(ledger: Ledger
     other.verify()
 
 
+def test_what_was_told_is_found_as_quickly_among_many_entries(ledger: Ledger) -> None:
+    def work() -> int:
+        steps = [0]
+
+        def step() -> None:
+            steps[0] += 1
+
+        with ledger._store.reading() as connection:
+            driver_of(connection).set_progress_handler(step, 1)  # at every step of SQLite's machine
+            told_before(ledger._books, connection, ["a", "b"], dataset="visits", analyst="ada")
+            driver_of(connection).set_progress_handler(None, 1)
+        return steps[0]
+
+    def ask(times: int) -> None:
+        for number in range(times):
+            entry = ledger.reserve("visits", Cost.pure(1e-6), analyst="ada")
+            ledger.complete(entry, b"1", told={f"other {number}": [1]})
+
+    ledger.complete(ledger.reserve("visits", Cost.pure(0.1), analyst="ada"), b"1", told={"a": [1]})
+    ask(5)
+    few = work()
+    ask(100)
+    assert work() == few > 0
+    assert ledger.told("visits", ["a", "b"], analyst="ada") == {"a": [1], "b": []}
+
+
 @pytest.mark.parametrize("told", [{"x": 1}, {"x": [math.nan]}, {"x": [object()]}, {"": [1]}, [1], {1: [1]}])
 def test_what_cannot_be_stored_is_not_told(ledger: Ledger, told: object) -> None:
     entry = ledger.reserve("visits", Cost.pure(0.1))
@@ -469,6 +497,17 @@ def test_more_entries_than_a_page_are_all_read(ledger: Ledger, monkeypatch: pyte
     for _ in range(7):
         ledger.reserve("visits", Cost.pure(0.001))
     assert [entry.id for entry in ledger.entries()] == list(range(1, 10))
+
+
+def test_the_last_entries_are_given_oldest_first(ledger: Ledger) -> None:
+    for index in range(5):
+        ledger.reserve("visits", Cost.pure(0.1), analyst="ada" if index % 2 else "bob", what=str(index))
+    assert [entry.what for entry in ledger.entries(kind="reserve", last=2)] == ["3", "4"]
+    assert [entry.what for entry in ledger.entries(analyst="bob", last=2)] == ["2", "4"]
+    assert len([*ledger.entries(kind="reserve", last=5)]) == len([*ledger.entries(kind="reserve", last=100)]) == 5
+    assert [*ledger.entries(last=0)] == []
+    with pytest.raises(InvalidArgument, match="last"):
+        ledger.entries(last=-1)
 
 
 def test_the_head_moves_with_every_entry_and_can_be_written_down(ledger: Ledger) -> None:

@@ -148,19 +148,37 @@ def edited(value: Any, how: int) -> Any:
 def test_what_an_answer_has_told_is_under_its_hash(intact: Intact, place: Path) -> None:
     path = copied(place, intact.content)
     assert Ledger.open(path).told("visits", ["bound 1"], analyst="bob") == {"bound 1": [1, {"epsilon": 0.5}]}
-    replacing = "UPDATE entries SET details = replace(details, '\"bound 1\":[1', '\"bound 1\":[2')"
+    replacing = "UPDATE entries SET details = replace(details, '[1,', '[2,') WHERE fingerprint = 'bound 1'"
     tampered(path, lambda database: database.execute(replacing))
     assert Ledger.open(path).told("visits", ["bound 1"], analyst="bob") == {"bound 1": [2, {"epsilon": 0.5}]}
     assert is_found(path)
 
 
-@pytest.mark.parametrize("details", ['{"told": {"bound 1"', '["bound 1"]', '{"told": {"bound 1": 3}}', '"bound 1"'])
+@pytest.mark.parametrize("details", ['{"values": [', "[1]", '{"values": 3}', '"values"', "{}"])
 def test_what_cannot_be_read_as_told_is_said_to_be_corrupt(intact: Intact, place: Path, details: str) -> None:
     path = copied(place, intact.content)
-    replacing = "UPDATE entries SET details = ? WHERE details LIKE '%bound 1%'"
+    replacing = "UPDATE entries SET details = ? WHERE fingerprint = 'bound 1'"
     tampered(path, lambda database: database.execute(replacing, (details,)))
     with Ledger.open(path) as ledger, pytest.raises(LedgerCorrupt, match="has told cannot be read"):
         ledger.told("visits", ["bound 1"], analyst="bob")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET analyst = 'eve' WHERE fingerprint = 'bound 1'",
+        "UPDATE entries SET dataset = 'sales' WHERE fingerprint = 'bound 1'",
+        "UPDATE entries SET details = replace(details, '[1,', 'null,[1,') WHERE fingerprint = 'bound 1'",
+        """UPDATE entries SET details = replace(details, '"reservation":', '"reservation":1') WHERE kind = 'told'""",
+        "PRAGMA user_version = 2",
+    ],
+)
+def test_what_was_told_to_another_is_found_although_all_hashes_are_computed_anew(
+    intact: Intact, place: Path, statement: str
+) -> None:
+    path = copied(place, intact.content)
+    tampered(path, lambda database: (database.execute(statement), rehashed(database, Chain())))
+    assert is_found(path)
 
 
 @settings(max_examples=TWICE)
@@ -205,7 +223,7 @@ def test_every_deleted_row_is_found(intact: Intact, place: Path, table: str) -> 
 @pytest.mark.parametrize(
     "statement",
     [
-        f"INSERT INTO entries SELECT 19, {', '.join(COLUMNS[1:])}, hash FROM entries WHERE number = 18",
+        f"INSERT INTO entries SELECT MAX(number) + 1, {', '.join(COLUMNS[1:])}, hash FROM entries",
         f"INSERT INTO entries SELECT 0, {', '.join(COLUMNS[1:])}, hash FROM entries WHERE number = 4",
         "INSERT INTO answers VALUES (99, x'00')",
         "INSERT INTO members VALUES ('eve', 'team')",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,7 +54,7 @@ def show(
     with opened(file) as books:
         names = books.datasets() if dataset is None else (dataset,)
         standings = [standing for name in names for standing in books.standings(name, analyst=analyst)]
-        charges = list(deque(books.entries(dataset, analyst=analyst, kind="reserve"), maxlen=last or None))
+        charges = list(books.entries(dataset, analyst=analyst, kind="reserve", last=last or None))
         head = str(books.head)
     if json:
         as_json(

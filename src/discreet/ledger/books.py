@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Cost
 from discreet.errors import AdjacencyMismatch, LedgerCorrupt
-from discreet.ledger import protection, schema
+from discreet.ledger import protection
 from discreet.ledger.chain import FIRST, Chain, Head, canonical, digest
 from discreet.ledger.entry import COLUMNS, Entry, moment, written
 from discreet.ledger.names import unknown
@@ -56,7 +56,9 @@ _INSERT_ENTRY = f"INSERT INTO entries VALUES ({', '.join(f':{column}' for column
 _SET_HEAD = "REPLACE INTO head VALUES (1, :number, :hash)"
 _SET_TOTALS = "REPLACE INTO totals VALUES (:budget, :period, :totals, :entry)"
 _CHARGES = """
-    SELECT number, at, analyst, cost FROM entries WHERE kind = 'reserve' AND dataset = :dataset ORDER BY number
+    SELECT number, at, analyst, cost FROM entries
+    WHERE kind = 'reserve' AND dataset = :dataset AND (:analyst IS NULL OR analyst = :analyst)
+    ORDER BY number
 """
 _PROTECTED = """
     SELECT number, details FROM entries WHERE dataset = :dataset AND kind = 'protect' ORDER BY number DESC LIMIT 1
@@ -95,6 +97,10 @@ class Tip:
     def next(self) -> int:
         """The number of the next entry."""
         return self.head.count + 1
+
+    def after(self, entry: Entry) -> Tip:
+        """The end of the chain once the entry is added."""
+        return Tip(Head(entry.id, entry.hash), self.at)
 
 
 class Books:
@@ -155,9 +161,11 @@ class Books:
         if entry.id > self._latest.count:
             self._latest = Head(entry.id, entry.hash)
 
-    def mark_format(self, connection: Connection) -> None:
-        """From now on the file has entries that earlier releases do not know, and should not spend beside."""
-        connection.exec_driver_sql(f"PRAGMA user_version = {schema.VERSION}")
+    def mark_format(self, connection: Connection, version: int) -> None:
+        """From now on the file has entries that earlier formats do not know, and should not be spent beside."""
+        row = first(connection, "PRAGMA user_version")
+        if row is None or row[0] < version:
+            connection.exec_driver_sql(f"PRAGMA user_version = {version}")
 
     # ---------------------------------------------------------------- budgets
 
@@ -250,12 +258,10 @@ def charges_of(connection: Connection, terms: Terms) -> Iterable[Any]:
 
     A charge counts for a group if the analyst was a member when it was made.
     """
-    rows = connection.exec_driver_sql(_CHARGES, {"dataset": terms.dataset})
-    if terms.holder == "dataset":
+    analyst = terms.name if terms.holder == "analyst" else None
+    rows = connection.exec_driver_sql(_CHARGES, {"dataset": terms.dataset, "analyst": analyst})
+    if terms.holder != "group":
         yield from rows
-        return
-    if terms.holder == "analyst":
-        yield from (row for row in rows if row.analyst == terms.name)
         return
     changes = [(row.number, row.kind, json.loads(row.details)) for row in connection.exec_driver_sql(_MEMBERSHIP)]
     changes = [change for change in changes if change[2]["group"] == terms.name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Cost
@@ -32,6 +33,7 @@ class Entry:
     | `enrol`, `dismiss` | analysts joined or left a group | `details` |
     | `reserve` | a release was paid for | `cost`, `analyst`, `what`, `fingerprint` |
     | `complete` | it was made | `reservation`; `details`: the digest of the stored answer |
+    | `told` | its answer has told this, under the name in `fingerprint` | `details`: its reservation, the values |
     | `fail` | it failed, and stays paid for | `reservation`; `details`: a note |
 
     `state` says for a `reserve` entry whether it is `"reserved"`, `"released"` or `"failed"` at the time of reading.
@@ -61,12 +63,15 @@ class Entry:
             analyst=row["analyst"],
             what=row["what"],
             fingerprint=row["fingerprint"],
-            cost=cost if cost is not None or row["cost"] is None else Cost.from_json(row["cost"]),
+            cost=cost if cost is not None or row["cost"] is None else _cost(row["cost"]),
             reservation=row["reservation"],
             details={} if row["details"] is None else json.loads(row["details"]),
             hash=row["hash"],
             state=state,
         )
+
+
+_cost = lru_cache(maxsize=256)(Cost.from_json)  # most charges are like others
 
 
 def written(at: datetime) -> str:

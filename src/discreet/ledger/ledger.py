@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from discreet.accounting import Budget, Cost
 from discreet.accounting.balance import Balance
+from discreet.arguments import count
 from discreet.errors import BudgetExceeded, InvalidArgument, LedgerError
 from discreet.ledger import protection
 from discreet.ledger.books import Books
@@ -263,13 +264,11 @@ class Ledger:
             if len(answer) > _LARGEST_ANSWER:
                 raise InvalidArgument("answer", len(answer), f"pass at most {_LARGEST_ANSWER} bytes, or None")
         details: dict[str, Any] = {"answer": None if answer is None else digest(answer)}
-        if told:
-            details["told"] = checked_told(told)
-        self._close_reservation(entry, "complete", details, answer)
+        self._close_reservation(entry, "complete", details, answer, checked_told(told) if told else None)
 
     def fail(self, entry: Entry, note: str) -> None:
         """States that the release failed. The cost stays spent: the data was touched, and a failure tells, too."""
-        self._close_reservation(entry, "fail", {"note": checked_text("note", note)}, None)
+        self._close_reservation(entry, "fail", {"note": checked_text("note", note)})
 
     def answer(self, dataset: str, fingerprint: str, *, analyst: str = "local", shared: bool = False) -> bytes | None:
         """The newest stored answer to an identical question; reading it again costs nothing.
@@ -368,11 +367,16 @@ class Ledger:
         analyst: str | None = None,
         kind: str | None = None,
         after: int = 0,
+        last: int | None = None,
     ) -> Iterator[Entry]:
-        """The entries of the chain, oldest first: all of them, or those of a data set, an analyst, a kind."""
+        """The entries of the chain, oldest first: all of them, or those of a data set, an analyst, a kind.
+
+        `after` leaves out those up to this number; `last` gives so many of them, the newest.
+        """
+        last = None if last is None else count("last", last)
         wanted = {"dataset": dataset, "analyst": analyst, "kind": kind}
         checked = {column: checked_text(column, value) for column, value in wanted.items() if value is not None}
-        return entries_of(self._store, checked, after=after)
+        return entries_of(self._store, checked, after=after, last=last)
 
     # ---------------------------------------------------------------- proving and keeping
 
@@ -438,12 +442,19 @@ class Ledger:
             tip = self._books.tip(connection, now())
             change_membership(self._books, connection, tip, kind=kind, group=group, analysts=wanted)
 
-    def _close_reservation(self, entry: Entry, kind: str, details: dict[str, Any], answer: bytes | None) -> None:
+    def _close_reservation(
+        self,
+        entry: Entry,
+        kind: str,
+        details: dict[str, Any],
+        answer: bytes | None = None,
+        told: Mapping[str, list[Any]] | None = None,
+    ) -> None:
         if not isinstance(entry, Entry):
             raise InvalidArgument("entry", entry, "pass the entry that ledger.reserve(...) returned")
         with self._store.writing(durable=False) as connection:
             tip = self._books.tip(connection, now())
-            written = close(self._books, connection, tip, entry, kind=kind, details=details, answer=answer)
+            written = close(self._books, connection, tip, entry, kind=kind, details=details, answer=answer, told=told)
         self._books.committed(written)
 
     def _time(self, connection: Connection) -> datetime:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from discreet.accounting import Cost
 from discreet.errors import LedgerCorrupt
@@ -30,15 +29,26 @@ _closing = _entries.alias("closing")
 _budgets, _members = schema.budgets, schema.members
 
 
-def entries_of(store: Store, wanted: Mapping[str, str], *, after: int) -> Iterator[Entry]:
-    """The entries with these values in these columns, oldest first, with the state of reservations."""
+def entries_of(store: Store, wanted: Mapping[str, str], *, after: int, last: int | None = None) -> Iterator[Entry]:
+    """The entries with these values in these columns, oldest first, with the state of reservations; the `last` ones."""
     query = select(_entries, _closing.c.kind.label("closed")).select_from(
         _entries.outerjoin(_closing, _closing.c.reservation == _entries.c.number)
     )
     for column, value in wanted.items():
         query = query.where(_entries.c[column] == value)
+    if last is not None:
+        after = max(after, _before_last(store, wanted, last))
     for row in _rows(store, query, after=after):
         yield entry_from(store.name, row)
+
+
+def _before_last(store: Store, wanted: Mapping[str, str], last: int) -> int:
+    """The number after which this many of the entries come; 0 if there are not so many."""
+    query = select(_entries.c.number).order_by(_entries.c.number.desc()).offset(last).limit(1)
+    for column, value in wanted.items():
+        query = query.where(_entries.c[column] == value)
+    with store.reading() as connection:
+        return connection.execute(query).scalar() or 0
 
 
 def lines_of(store: Store) -> Iterator[str]:
@@ -51,11 +61,12 @@ def lines_of(store: Store) -> Iterator[str]:
 
 def spent(connection: Connection, dataset: str, analyst: str | None, *, adjacency: Any) -> Cost:
     """The sum of all costs charged to a data set, or of those of one analyst."""
-    query = select(_entries.c.cost).where(_entries.c.kind == "reserve", _entries.c.dataset == dataset)
+    query = select(_entries.c.cost, func.count(), func.min(_entries.c.number))
+    query = query.where(_entries.c.kind == "reserve", _entries.c.dataset == dataset)
     if analyst is not None:
         query = query.where(_entries.c.analyst == analyst)
-    costs = Counter(row.cost for row in connection.execute(query))
-    parts = [(leaf, times * often) for text, often in costs.items() for leaf, times in Cost.from_json(text).parts]
+    rows = connection.execute(query.group_by(_entries.c.cost).order_by(func.min(_entries.c.number)))
+    parts = [(leaf, times * often) for text, often, _ in rows for leaf, times in Cost.from_json(text).parts]
     return Cost(tuple(parts), adjacency)
 
 

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from discreet.errors import InvalidArgument, UnitMismatch
+from discreet.ledger import schema
 from discreet.ledger.names import text as checked_text
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def write(
         agree(dataset, written, {table: unit for table, unit in given.items() if table in written})
     after = dict(sorted({**written, **given}.items()))
     books.append(connection, tip, kind="protect", dataset=dataset, details={"protects": after, "reason": reason})
-    books.mark_format(connection)
+    books.mark_format(connection, schema.WITH_UNITS)
 
 
 def _mismatch(dataset: str, table: str, unit: str, written: Mapping[str, str]) -> UnitMismatch:

@@ -1,8 +1,8 @@
 """What became of a reservation: completed with an answer, failed, or still open.
 
-The entry that completes one also holds what its answer has told for later questions to know (`told`): private numbers
-that were paid for, by name. They are part of the entry, so they are durable with the answer or not at all, and under
-the hash of the chain.
+What an answer has told for later questions to know (`told`), private numbers that were paid for, follows the entry that
+completes it: an entry for each name, so that it is found by its name among any number of others. They are written
+together: all of it is in the file or nothing, under the hashes of the chain.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InvalidArgument
+from discreet.ledger import schema
 from discreet.ledger.chain import canonical, digest
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.statements import first, found, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from sqlalchemy.engine import Connection
 
@@ -44,11 +45,9 @@ _ANSWER = """
       AND (:analyst IS NULL OR reserved.analyst = :analyst)
     ORDER BY reserved.number DESC LIMIT 1
 """
-# entries that complete have no fingerprint: saying so lets the index give them in order
 _TOLD = """
     SELECT number, details FROM entries
-    WHERE dataset = :dataset AND kind = 'complete' AND fingerprint IS NULL AND analyst = :analyst
-      AND instr(details, :name) > 0
+    WHERE dataset = :dataset AND kind = 'told' AND fingerprint = :name AND analyst = :analyst
     ORDER BY number DESC LIMIT :most
 """
 _MOST_TOLD = 32
@@ -64,24 +63,23 @@ def close(
     kind: str,
     details: dict[str, Any],
     answer: bytes | None = None,
+    told: Mapping[str, list[Any]] | None = None,
 ) -> Entry:
-    """Writes what became of a reservation, once."""
+    """Writes what became of a reservation, once; gives the last entry of it."""
     row = first(connection, _CLOSED, {"number": entry.id})
     if row is None or row["hash"] != entry.hash:
         raise InvalidArgument("entry", entry.id, "pass an entry that this ledger's reserve(...) returned")
     if row["kind"] is not None:
         raise InvalidArgument("entry", entry.id, f"it is {STATES[row['kind']]} already, and that is final")
-    written = books.append(
-        connection,
-        tip,
-        kind=kind,
-        dataset=row["dataset"],
-        analyst=row["analyst"],
-        reservation=entry.id,
-        details=details,
-    )
+    payer = {"dataset": row["dataset"], "analyst": row["analyst"]}
+    written = books.append(connection, tip, kind=kind, reservation=entry.id, details=details, **payer)
     if answer is not None:
         run(connection, _STORE, {"reservation": entry.id, "answer": answer})
+    for name, values in (told or {}).items():
+        tip = tip.after(written)
+        details = {"reservation": entry.id, "values": values}
+        written = books.append(connection, tip, kind="told", fingerprint=name, details=details, **payer)
+        books.mark_format(connection, schema.WITH_TOLD)
     return written
 
 
@@ -118,12 +116,11 @@ def told_before(
     """What this analyst's answers have told under these names, the newest first."""
     known: dict[str, list[Any]] = {}
     for name in names:
-        wanted = {"dataset": dataset, "analyst": analyst, "name": canonical(name), "most": _MOST_TOLD}
+        wanted = {"dataset": dataset, "analyst": analyst, "name": name, "most": _MOST_TOLD}
         known[name] = []
         for row in found(connection, _TOLD, wanted):
             try:
-                told: Mapping[str, Sequence[Any]] = json.loads(row["details"]).get("told", {})
-                known[name] += told.get(name, [])
-            except (ValueError, TypeError, AttributeError) as error:
+                known[name] += json.loads(row["details"])["values"]
+            except (ValueError, TypeError, KeyError) as error:
                 raise books.corrupt(f"what entry {row['number']} has told cannot be read") from error
     return known

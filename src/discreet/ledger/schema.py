@@ -12,6 +12,8 @@ __all__ = [
     "APPLICATION",
     "READABLE",
     "VERSION",
+    "WITH_TOLD",
+    "WITH_UNITS",
     "answers",
     "budgets",
     "entries",
@@ -24,11 +26,14 @@ __all__ = [
 APPLICATION = 0x64637274
 """`PRAGMA application_id` of a ledger."""
 
-VERSION = 2
+WITH_UNITS, WITH_TOLD = 2, 3
+"""Since these formats entries say whom data sets protect, and what answers have told."""
+
+VERSION = WITH_TOLD
 """`PRAGMA user_version`: the format of the file."""
 
-READABLE = (1, VERSION)
-"""The formats that this release reads. 1 does not say whom data sets protect, and becomes 2 when that is said first."""
+READABLE = (1, WITH_UNITS, VERSION)
+"""The formats that this release reads. A file becomes a later one with its first entry that is unknown to earlier."""
 
 _metadata = MetaData()
 

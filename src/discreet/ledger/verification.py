@@ -107,12 +107,16 @@ class _Check:
         self._previous, self._count, self._at = FIRST, 0, ""
         self._terms: dict[int, Terms] = {}  # by the entry that set them; replaced ones are removed
         self._protects: dict[str, dict[str, str]] = {}  # by data set
-        self._members: set[tuple[str, str]] = set()
+        self._current: dict[tuple[str, str, str], int] = {}  # those entries by data set, holder and name
+        self._groups: dict[str, set[str]] = {}  # by analyst
+        self._format = 1  # the earliest that knows all entries
         self._totals: dict[tuple[int, int], tuple[str, int]] = {}  # digest, and the entry that charged
         self._costs: dict[tuple[int, int], Counter[str]] = {}
-        self._charges: list[tuple[str, str, str, str, frozenset[str]]] = []  # data set, time, analyst, cost, groups
+        self._charges: dict[tuple[str, str, str], list[tuple[str, str]]] = {}  # times and costs, by whose they are
+        self._reservations = 0
         self._open: dict[int, tuple[str, str]] = {}  # data set and analyst of reservations
         self._closed: Counter[str] = Counter()
+        self._completed: tuple[Any, ...] | None = None  # the reservation that the entry before is about, if it told
         self._answers: dict[int, str] = {}
 
     def database(self) -> bool:
@@ -158,6 +162,8 @@ class _Check:
                 self.findings.append(f"entry {number} has a time that is malformed or before the entry before it")
             self._at = row["at"]
             details = {} if row["details"] is None else json.loads(row["details"])
+            if row["kind"] != "told":
+                self._completed = None
             {
                 "ledger": self._made,
                 "establish": self._budget,
@@ -169,6 +175,7 @@ class _Check:
                 "reserve": self._reserve,
                 "complete": self._close,
                 "fail": self._close,
+                "told": self._told,
             }[row["kind"]](row, details)
         except _MALFORMED as error:
             self.findings.append(f"entry {number} cannot be replayed ({type(error).__name__})")
@@ -181,28 +188,21 @@ class _Check:
 
     def _budget(self, row: Mapping[str, Any], details: Mapping[str, Any]) -> None:
         number, terms = row["number"], Terms.from_details(row["dataset"], details)
-        same = [
-            entry
-            for entry, old in self._terms.items()
-            if (old.dataset, old.holder, old.name) == (terms.dataset, terms.holder, terms.name)
-        ]
-        if bool(same) != (row["kind"] == "amend"):
+        whose = (terms.dataset, terms.holder, terms.name)
+        old = self._current.pop(whose, None)
+        if (old is not None) != (row["kind"] == "amend"):
             self.findings.append(f"entry {number} sets a budget that exists, or amends one that does not")
-        for entry in same:
-            del self._terms[entry]
+        if old is not None:
+            del self._terms[old]
             for table in (self._totals, self._costs):
-                for key in [key for key in table if key[0] == entry]:
+                for key in [key for key in table if key[0] == old]:
                     del table[key]
         self._terms[number] = terms
+        self._current[whose] = number
         period = terms.number_at(moment(row["at"]))
         start = written(terms.start_of(period))
-        costs = Counter(
-            cost
-            for dataset, at, analyst, cost, groups in self._charges
-            if dataset == terms.dataset
-            and (terms.period is None or at >= start)
-            and _covers(terms, analyst=analyst, groups=groups)
-        )
+        charges = self._charges.get((terms.dataset, terms.holder, terms.name), ())
+        costs = Counter(cost for at, cost in charges if terms.period is None or at >= start)
         [[budget, charged_period, totals]] = details["charged"]
         if (budget, charged_period) != (number, period):
             self.findings.append(f"entry {number} begins another budget or period than its own")
@@ -212,36 +212,39 @@ class _Check:
         number, dataset, protects = row["number"], row["dataset"], protection.check(details["protects"])
         written = self._protects.get(dataset, {})
         changed = [table for table, unit in written.items() if protects.get(table) != unit]
-        charged = any(charge[0] == dataset for charge in self._charges)
+        charged = (dataset, "dataset", "") in self._charges
         if changed and charged:
             self.findings.append(f"entry {number} changes whom '{dataset}' protects after it was charged")
-        if not any(terms.dataset == dataset and terms.holder == "dataset" for terms in self._terms.values()):
+        if (dataset, "dataset", "") not in self._current:
             self.findings.append(f"entry {number} is about a data set that has no budget")
         self._protects[dataset] = protects
+        self._format = max(self._format, schema.WITH_UNITS)
 
     def _membership(self, row: Mapping[str, Any], details: Mapping[str, Any]) -> None:
-        changed = {(analyst, details["group"]) for analyst in details["analysts"]}
-        if row["kind"] == "enrol":
-            self._members |= changed
-        else:
-            self._members -= changed
+        for analyst in details["analysts"]:
+            groups = self._groups.setdefault(analyst, set())
+            if row["kind"] == "enrol":
+                groups.add(details["group"])
+            else:
+                groups.discard(details["group"])
 
     def _reserve(self, row: Mapping[str, Any], details: Mapping[str, Any]) -> None:
         number, at = row["number"], moment(row["at"])
-        groups = frozenset(group for analyst, group in self._members if analyst == row["analyst"])
-        applicable = {
-            (entry, terms.number_at(at))
-            for entry, terms in self._terms.items()
-            if terms.dataset == row["dataset"] and _covers(terms, analyst=row["analyst"], groups=groups)
-        }
+        dataset, payer = row["dataset"], row["analyst"]
+        whose = [(dataset, "dataset", ""), (dataset, "analyst", payer)]
+        whose += [(dataset, "group", group) for group in self._groups.get(payer, ())]
+        entries = [self._current[holder] for holder in whose if holder in self._current]
+        applicable = {(entry, self._terms[entry].number_at(at)) for entry in entries}
         charged = {(budget, period): totals for budget, period, totals in details["charged"]}
         if set(charged) != applicable or not applicable:
             self.findings.append(f"entry {number} was not charged to exactly the budgets that applied to it")
         for key, totals in charged.items():
             self._totals[key] = (totals, number)
             self._costs.setdefault(key, Counter())[row["cost"]] += 1
-        self._charges.append((row["dataset"], row["at"], row["analyst"], row["cost"], groups))
-        self._open[number] = (row["dataset"], row["analyst"])
+        for holder in whose:
+            self._charges.setdefault(holder, []).append((row["at"], row["cost"]))
+        self._reservations += 1
+        self._open[number] = (dataset, payer)
 
     def _close(self, row: Mapping[str, Any], details: Mapping[str, Any]) -> None:
         whose = self._open.pop(row["reservation"], None)
@@ -250,16 +253,25 @@ class _Check:
         elif whose != (row["dataset"], row["analyst"]):
             self.findings.append(f"entry {row['number']} closes a reservation of another analyst or data set")
         self._closed[row["kind"]] += 1
+        if row["kind"] == "complete":
+            self._completed = (row["reservation"], row["dataset"], row["analyst"])
         if row["kind"] == "complete" and details["answer"] is not None:
             self._answers[row["reservation"]] = details["answer"]
+
+    def _told(self, row: Mapping[str, Any], details: Mapping[str, Any]) -> None:
+        if self._completed != (details["reservation"], row["dataset"], row["analyst"]):
+            self.findings.append(f"entry {row['number']} does not follow the answer that is said to have told it")
+        if not isinstance(details["values"], list):
+            self.findings.append(f"entry {row['number']} tells nothing that can be read")
+        self._format = schema.WITH_TOLD
 
     # ---------------------------------------------------------------- what stands beside the chain
 
     def tables(self) -> None:
         """Are the other tables what the entries say?"""
         version = self._connection.exec_driver_sql("PRAGMA user_version").scalar()
-        if self._protects and version != schema.VERSION:
-            self.findings.append("it is marked as an earlier format, whose releases do not know whom it protects")
+        if not isinstance(version, int) or version < self._format:
+            self.findings.append("it is marked as an earlier format, whose releases do not know all that is in it")
         for what, compare in (
             ("the record of the last entry", self._compare_head),
             ("the list of budgets", self._compare_budgets),
@@ -284,7 +296,8 @@ class _Check:
 
     def _compare_members(self) -> None:
         members = {(row.analyst, row.team) for row in self._connection.execute(select(schema.members))}
-        self._compare("the list of members of groups", members, self._members)
+        wanted = {(analyst, group) for analyst, groups in self._groups.items() for group in groups}
+        self._compare("the list of members of groups", members, wanted)
 
     def _compare(self, what: str, stored: set[Any], wanted: set[Any]) -> None:
         if stored != wanted:
@@ -336,7 +349,7 @@ class _Check:
         return Report(
             path=self._name,
             head=Head(self._count, self._previous),
-            reservations=len(self._charges),
+            reservations=self._reservations,
             released=self._closed["complete"],
             failed=self._closed["fail"],
             answers=len(self._answers),
@@ -344,13 +357,6 @@ class _Check:
             anchored=anchor is not None,
             keyed=self._chain.keyed,
         )
-
-
-def _covers(terms: Terms, *, analyst: str, groups: frozenset[str]) -> bool:
-    """Whether a charge by an analyst who is in these groups counts for a budget."""
-    if terms.holder == "dataset":
-        return True
-    return terms.name == analyst if terms.holder == "analyst" else terms.name in groups
 
 
 def _objects_of_a_ledger() -> set[tuple[Any, ...]]:
