@@ -37,14 +37,21 @@ def test_whole_numbers_stay_whole_and_other_things_as_they_are() -> None:
 
 def test_an_interval_that_says_nothing_is_left_out_and_one_open_end_is_not() -> None:
     assert shown(3.5, -math.inf, math.inf) == "3.5"
-    assert shown(3.5, 2.5, math.inf) == "3.50  [2.50, ∞]"
+    assert shown(3.5, 2.5, math.inf) == "3.5  [2.5, ∞]"
     assert shown(None, -math.inf, 4.0) == "NULL"
-    assert shown(None, 2.0, 4.0) == "NULL  [2.00, 4.00]"
+    assert shown(None, 2.0, 4.0) == "NULL  [2, 4]"
     assert shown(2.5, 2.5, 2.5) == "2.5  [2.5, 2.5]"
 
 
+def test_what_is_whole_or_rounded_has_no_zeros_behind_it() -> None:
+    assert shown(1094, 1094.0, 1095.0) == "1094  [1094, 1095]"
+    assert shown(4.5, 4.4, 4.6) == "4.5  [4.4, 4.6]"
+    assert shown(4.5, 4.4, 4.61) == "4.50  [4.40, 4.61]"
+    assert shown(200.0, 100.0, 300.0) == "200  [100, 300]"
+
+
 def test_a_number_that_rounds_to_zero_has_no_sign() -> None:
-    assert shown(-0.0001, -5.0, 5.0) == "0.00  [-5.00, 5.00]"
+    assert shown(-0.0001, -5.0, 5.0) == "0  [-5, 5]"
 
 
 def test_numbers_of_a_column_line_up_and_texts_do_not_move() -> None:

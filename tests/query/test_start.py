@@ -71,3 +71,29 @@ def test_a_first_answer_with_its_intervals_loads_no_package_that_it_does_not_nee
     loaded = loaded_by(question, unit, tmp_path)
     assert {"discreet", "duckdb", "numpy"} <= loaded
     assert loaded.isdisjoint(UNNEEDED)
+
+
+def test_a_frame_that_cannot_be_made_says_what_to_install(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"u": [1, 2]}), tmp_path / "t.parquet")
+    code = f"""
+import sys
+
+class Missing:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("pandas", "polars"):
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Missing())
+from discreet import Budget, Curator, DiscreetError
+answer = Curator.open({str(tmp_path / "t.parquet")!r}, unit="u", budget=Budget(epsilon=1.0)).sql(
+    "SELECT COUNT(*) FROM t", epsilon=0.5
+)
+for frame in (answer.to_pandas, answer.to_polars):
+    try:
+        frame()
+    except DiscreetError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    wanted = "this needs {}, which is not installed: run pip install 'discreet[frames]'."
+    assert done.stdout.splitlines() == [wanted.format("pandas"), wanted.format("polars")]

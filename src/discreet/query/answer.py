@@ -85,17 +85,22 @@ class Answer:
         return self._table
 
     def to_pandas(self) -> Any:
-        """The answer as a pandas DataFrame."""
-        return self._table.to_pandas()
+        """The answer as a pandas DataFrame; needs pip install 'discreet[frames]'."""
+        from discreet.errors import MissingExtra
+
+        try:
+            return self._table.to_pandas()
+        except ImportError:
+            raise MissingExtra("pandas", "frames") from None
 
     def to_polars(self) -> Any:
-        """The answer as a Polars DataFrame."""
+        """The answer as a Polars DataFrame; needs pip install 'discreet[frames]'."""
         from discreet.errors import MissingExtra
 
         try:
             import polars as pl
         except ImportError:
-            raise MissingExtra("polars", "all") from None
+            raise MissingExtra("polars", "frames") from None
         return pl.from_arrow(self._table)
 
     def fetchall(self) -> list[tuple[Any, ...]]:

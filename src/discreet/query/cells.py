@@ -24,7 +24,7 @@ def cells(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[list[
     >>> for row in cells(rows, ["n"]):
     ...     print(*row)
     1234568  [1204568, 1264568]
-      5.250  [  4.750,   5.750]
+       5.25  [   4.75,    5.75]
     """
     columns = [
         _column([(row[name], row.get(f"{name}_low"), row.get(f"{name}_high")) for row in rows]) for name in names
@@ -60,7 +60,13 @@ def _places(value: Any, low: Any, high: Any) -> int | None:
         return None
     middle = low if value is None else value
     error = max((abs(float(end) - float(middle)) for end in (low, high) if not _infinite(end)), default=0.0)
-    return max(0, 2 - math.floor(math.log10(error))) if 0 < error < math.inf else None
+    if not 0 < error < math.inf:
+        return None
+    places = max(0, 2 - math.floor(math.log10(error)))
+    ends = [float(one) for one in (value, low, high) if one is not None and not _infinite(one)]
+    while 0 < places <= _FINE and all(f"{one:.{places}f}".endswith("0") for one in ends):
+        places -= 1  # what is whole, or rounded by the question, is shown so
+    return places
 
 
 def _text(value: Any, places: int | None) -> str:
