@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -169,3 +170,31 @@ def test_what_sql_refuses_is_refused_with_its_words(rows: Selection) -> None:
         rows.agg(x="city").answer(epsilon=1.0)
     with pytest.raises(QueryRefused, match="neither in GROUP BY"):
         rows.group_by("city").agg(x="spend").answer(epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ("groupby", r"write group_by\('city'\)"),
+        ("where", r"write filter\("),
+        ("answer", r"summarize them first, as in group_by"),
+        ("head", r"rows of people are not shown"),
+        ("to_pandas", r"rows of people are not shown"),
+        ("count", r"write agg\(n='COUNT\(\*\)'\)"),
+        ("gruop_by", r"no attribute 'gruop_by'$"),
+    ],
+)
+def test_a_step_of_another_library_says_what_it_is_called_here(curator: Curator, step: str, words: str) -> None:
+    rows = curator.table("visits")
+    for steps in (rows, rows.group_by("city")):
+        with pytest.raises(AttributeError, match=words):
+            getattr(steps, step)
+    assert not hasattr(rows, step)
+
+
+def test_an_answer_is_asked_for_before_it_is_taken_elsewhere(curator: Curator) -> None:
+    summary = curator.table("visits").agg(n="COUNT(*)")
+    for name in ("to_pandas", "fetchall", "collect"):
+        with pytest.raises(AttributeError, match=r"ask the question first: answer\(epsilon=0\.5\)"):
+            getattr(summary, name)
+    assert copy.copy(summary) == summary

@@ -29,10 +29,39 @@ __all__ = ["Groups", "Selection", "Summary", "rows_of"]
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ORDER = re.compile(r"(?P<what>.*?)(?P<how>(\s+(ASC|DESC))?(\s+NULLS\s+(FIRST|LAST))?)\s*", re.IGNORECASE | re.DOTALL)
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN"}
+_SUMMARIZE = "rows of people are not shown: summarize them first, as in group_by('city').agg(n='COUNT(*)')"
+_ASK = "ask the question first: answer(epsilon=0.5)"
+_HABITS = {
+    **dict.fromkeys(("groupby", "groupBy"), "write group_by('city')"),
+    **dict.fromkeys(("where", "query"), "write filter('spend > 0')"),
+    **dict.fromkeys(("assign", "mutate", "with_column", "withColumn"), "write with_columns(decade='age // 10')"),
+    **dict.fromkeys(("merge", "left_join"), "write join('cities', on='city', how='left')"),
+    **dict.fromkeys(("order_by", "orderBy", "sort_values", "arrange"), "write sort('n DESC')"),
+    **dict.fromkeys(("union", "concat", "vstack"), "write union_all(other)"),
+    **dict.fromkeys(("aggregate", "summarize", "summarise"), "write agg(n='COUNT(*)')"),
+    **dict.fromkeys(
+        ("count", "sum", "mean", "avg", "median", "min", "max", "std", "nunique"), "write agg(n='COUNT(*)')"
+    ),
+}
+"""What people write who know pandas, Polars, Spark or dplyr, and what it is called here."""
+
+
+class _Helpful:
+    """Says of a step that does not exist what to write instead."""
+
+    if not TYPE_CHECKING:  # so that type checkers go on finding misspelt steps
+
+        def __getattr__(self, name: str) -> Any:
+            shown = ("answer", "explain", "sql", "head", "show", "select", "limit", "sort", "collect", "execute")
+            advice = _HABITS.get(name)
+            if advice is None and (name in shown or name.startswith(("to_", "fetch"))):
+                advice = _ASK if isinstance(self, Summary) else _SUMMARIZE
+            what = f"'{type(self).__name__}' object has no attribute '{name}'"
+            raise AttributeError(f"{what}: {advice}" if advice else what, name=name, obj=self)
 
 
 @dataclass(frozen=True, repr=False)
-class _Steps:
+class _Steps(_Helpful):
     """What rows and summaries share: a source with its joins, the conditions on it, and names for expressions."""
 
     curator: Curator
@@ -132,7 +161,7 @@ class Selection(_Steps):
 
 
 @dataclass(frozen=True, repr=False)
-class Groups:
+class Groups(_Helpful):
     """Rows by group, to be summarized."""
 
     rows: Selection

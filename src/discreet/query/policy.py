@@ -201,7 +201,10 @@ class Policy:
         given: object = unit
         if given is not None and not (isinstance(given, str) and given):
             raise InvalidArgument(
-                "unit", unit, "pass the name of one column, or 'row'; make one column of several that identify a person"
+                "unit",
+                unit,
+                "pass the name of one column, or 'row'; make one column of several that identify a person, and write a "
+                "policy for tables with units of their own",
             )
         sources = _sources(source, name=name, table=table, unit=unit)
         about_nobody = _public(public, people=sources)
