@@ -202,6 +202,18 @@ def test_a_refusal_offers_a_price_at_which_it_is_answered_with_what_is_known() -
         assert curator.sql(ROWS, epsilon=explained.refusal.remaining * 0.999, reuse=False).bounds
 
 
+def test_choices_count_for_whoever_pays_as_much_or_less_and_not_for_whoever_pays_more() -> None:
+    text, call = "SELECT MEDIAN(spend) AS m FROM visits", {"bounds": (0, 100)}  # its bound is for no noise
+
+    def counted(epsilon: float) -> int:
+        return len(plans(curator, text, curator._payer.told, epsilon=epsilon, **call)[0].known[0].earlier)
+
+    with opened() as curator:
+        for _ in range(ENOUGH):
+            curator.sql(text, epsilon=0.2, reuse=False, **call)
+        assert [counted(epsilon) for epsilon in (0.1, 0.2, 0.202, 0.21, 0.4)] == [ENOUGH, ENOUGH, ENOUGH, 0, 0]
+
+
 # ---------------------------------------------------------------------- whose memory it is
 
 

@@ -182,10 +182,10 @@ def line_for_epsilon(pairs: Sequence[tuple[Pair, int]], direction: Direction, ep
     return _line(pairs, direction, t=t, epsilon=epsilon, log_delta=log_delta, variance=variance)
 
 
-def line_for_delta(pairs: Sequence[tuple[Pair, int]], direction: Direction, delta: float, hint: float = 0.0) -> Line:
+def line_for_delta(pairs: Sequence[tuple[Pair, int]], direction: Direction, delta: float) -> Line:
     """A line suited to finding the epsilon with D(epsilon) = delta."""
     chosen = sketch(pairs)
-    t, epsilon, log_delta, variance = saddle(lambda s: cumulants_of(chosen, direction, s), delta=delta, hint=hint)
+    t, epsilon, log_delta, variance = saddle(lambda s: cumulants_of(chosen, direction, s), delta=delta)
     if epsilon <= 0:
         return line_for_epsilon(pairs, direction, 0.0)
     line = _line(pairs, direction, t=t, epsilon=epsilon, log_delta=log_delta, variance=variance)

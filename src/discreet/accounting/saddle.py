@@ -33,7 +33,6 @@ def saddle(
     *,
     epsilon: float | None = None,
     delta: float | None = None,
-    hint: float = 0.0,
 ) -> tuple[float, float, float, float]:
     """t near the saddle of K(z) - eps z - ln z(z+1), with epsilon, ln delta and the curvature there (approximate).
 
@@ -51,18 +50,17 @@ def saddle(
         return gap, used, log_delta, curvature
 
     # gap falls with t in both uses: bracket by steps in ln t, then secant with bisection
-    here = math.log(hint) if hint > 0 else 0.0
-    state = probe(here)
-    low = high = here
+    low = high = 0.0
+    state = probe(0.0)
     low_gap = high_gap = state[0]
-    stride = 0.25 if hint > 0 else 1.0
+    stride = 1.0
     while low_gap < 0 and low > -60 and state[1] >= 0:
         high, high_gap = low, low_gap
         low -= stride
         stride = min(1.5, 1.5 * stride)
         state = probe(low)
         low_gap = state[0]
-    stride = 0.25 if hint > 0 else 1.0
+    stride = 1.0
     while high_gap > 0 and high < 60:
         low, low_gap = high, high_gap
         high += stride
@@ -70,7 +68,7 @@ def saddle(
         state = probe(high)
         high_gap = state[0]
     if delta is not None and state[0] < 0 and state[1] < 0:  # even epsilon = 0 costs less than delta
-        return math.exp(here), -1.0, 0.0, 1.0
+        return 1.0, -1.0, 0.0, 1.0
     for _ in range(60):
         if high - low < 1e-9 or not (low_gap > 0 > high_gap):
             break

@@ -23,6 +23,7 @@ LARGEST_SIZE = 1 << 30
 """Larger arrays are refused: noise for 2^30 values takes 8 GiB."""
 
 _REAL = "pass a finite number, or an array of them (integers, floats, Fractions)"
+_FINITE = "NaN and infinities cannot be released; clamp rows first, with discreet.mechanisms.Bounds"
 _INTEGER = "pass a whole number, or an array of an integer dtype up to 64 bits"
 
 
@@ -40,7 +41,7 @@ def reals(value: object, *, argument: str = "value") -> Fraction | NDArray[Any]:
     if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         array = array.astype(np.float64)
         if not np.isfinite(array).all():
-            raise InvalidArgument(argument, _described(array), "NaN and infinities cannot be released; see sums.Bounds")
+            raise InvalidArgument(argument, _described(array), _FINITE)
         return array
     if array.dtype.kind in "iu":
         # an int64 beyond 2^53 is no float64
@@ -98,7 +99,7 @@ def _exact(value: object, argument: str) -> Fraction:
         return Fraction(int(value.numerator), int(value.denominator))
     number = float(value)
     if not math.isfinite(number):
-        raise InvalidArgument(argument, _described(value), "NaN and infinities cannot be released; see sums.Bounds")
+        raise InvalidArgument(argument, _described(value), _FINITE)
     return Fraction(number)
 
 
