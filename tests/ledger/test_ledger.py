@@ -446,6 +446,27 @@ def test_what_was_told_is_found_as_quickly_among_many_entries(ledger: Ledger) ->
     assert ledger.told("visits", ["a", "b"], analyst="ada") == {"a": [1], "b": []}
 
 
+def test_the_budgets_of_others_are_not_read_to_find_ones_own(ledger: Ledger) -> None:
+    def work() -> int:
+        read: list[str] = []
+        with ledger._store.reading() as connection:
+            driver_of(connection).set_trace_callback(read.append)
+        ledger.establish("visits", Budget(epsilon=1.0))
+        ledger.limit("visits", Budget(epsilon=0.5), analyst="ada")
+        assert ledger.budget("visits") == Budget(epsilon=1.0)
+        assert ledger.protected("visits") == {}
+        ledger.reserve("visits", Cost.pure(0.01), analyst="ada")
+        with ledger._store.reading() as connection:
+            driver_of(connection).set_trace_callback(None)
+        return len(read)
+
+    ledger.limit("visits", Budget(epsilon=0.5), analyst="ada")
+    before = work()
+    for index in range(20):
+        ledger.limit("visits", Budget(epsilon=0.5), analyst=f"analyst {index}")
+    assert work() == before > 0
+
+
 @pytest.mark.parametrize("told", [{"x": 1}, {"x": [math.nan]}, {"x": [object()]}, {"": [1]}, [1], {1: [1]}])
 def test_what_cannot_be_stored_is_not_told(ledger: Ledger, told: object) -> None:
     entry = ledger.reserve("visits", Cost.pure(0.1))

@@ -290,7 +290,9 @@ def _price(curator: Curator, planned: Explanation) -> list[tuple[str, str]]:
 
 def _left(curator: Curator) -> str:
     unit, mine = curator.budget.unit, curator.remaining
-    own = next(one for one in curator.ledger.standings(curator.policy.name) if one.holder == "dataset")
+    own = next(
+        one for one in curator.ledger.standings(curator.policy.name, analyst=curator.analyst) if one.holder == "dataset"
+    )
     whole = f"{unit} {left(own.remaining)} of {curator.budget}"
     return whole if mine >= own.remaining else f"{unit} {left(mine)} for analyst {curator.analyst}; in all {whole}"
 

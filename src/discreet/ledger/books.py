@@ -35,10 +35,14 @@ _TIP = """
            (SELECT hash FROM entries WHERE number = :known) AS known
     FROM head LEFT JOIN entries ON entries.number = (SELECT MAX(number) FROM entries)
 """
-_BUDGETS = """
+_BUDGET = """
     SELECT budgets.entry AS entry, budgets.holder AS holder, budgets.name AS name,
            entries.details AS details, entries.hash AS hash
     FROM budgets LEFT JOIN entries ON entries.number = budgets.entry
+"""
+_ONE_BUDGET = f"{_BUDGET} WHERE budgets.dataset = :dataset AND budgets.holder = :holder AND budgets.name = :name"
+_BUDGETS = f"""
+    {_BUDGET}
     WHERE budgets.dataset = :dataset AND (
         :analyst IS NULL
         OR budgets.holder = 'dataset'
@@ -185,6 +189,18 @@ class Books:
         """The budgets that a charge by this analyst has to fit into; all of the data set's without an analyst."""
         rows = found(connection, _BUDGETS, {"dataset": dataset, "analyst": analyst})
         return tuple(self._account(connection, dataset, row, at) for row in rows)
+
+    def account(self, connection: Connection, dataset: str, holder: str, name: str, *, at: datetime) -> Account | None:
+        """One budget of a data set: its own, an analyst's or a group's; None if there is none."""
+        row = first(connection, _ONE_BUDGET, {"dataset": dataset, "holder": holder, "name": name})
+        return None if row is None else self._account(connection, dataset, row, at)
+
+    def own_account(self, connection: Connection, dataset: str, *, at: datetime) -> Account:
+        """The data set's own budget; refuses a data set that has none."""
+        account = self.account(connection, dataset, "dataset", "", at=at)
+        if account is None:
+            raise unknown(dataset, connection.exec_driver_sql("SELECT DISTINCT dataset FROM budgets").scalars())
+        return account
 
     def known_accounts(
         self, connection: Connection, dataset: str, analyst: str | None, *, at: datetime

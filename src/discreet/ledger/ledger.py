@@ -173,8 +173,13 @@ class Ledger:
     def protected(self, dataset: str) -> dict[str, str]:
         """Whom the budget of a data set is about: units by table; empty if nobody has said it yet."""
         with self._store.reading() as connection:
-            self._books.known_accounts(connection, checked_name("dataset", dataset), None, at=now())
+            self._books.own_account(connection, checked_name("dataset", dataset), at=now())
             return self._books.protected(connection, dataset)
+
+    def budget(self, dataset: str) -> Budget:
+        """The budget of a data set itself."""
+        with self._store.reading() as connection:
+            return self._books.own_account(connection, checked_name("dataset", dataset), at=now()).terms.budget
 
     def limit(
         self,
@@ -346,8 +351,8 @@ class Ledger:
         dataset = checked_name("dataset", dataset)
         analyst = None if analyst is None else checked_name("analyst", analyst)
         with self._store.reading() as connection:
-            accounts = self._books.known_accounts(connection, dataset, None, at=now())
-            return spent(connection, dataset, analyst, adjacency=accounts[0].terms.budget.adjacency)
+            own = self._books.own_account(connection, dataset, at=now())
+            return spent(connection, dataset, analyst, adjacency=own.terms.budget.adjacency)
 
     def datasets(self) -> tuple[str, ...]:
         """The data sets that have a budget, in order of the alphabet."""

@@ -88,7 +88,7 @@ def write(
     reason: str | None,
 ) -> None:
     """Writes down whom a data set protects, if that is not written down yet; a reason is the owner's word."""
-    books.known_accounts(connection, dataset, None, at=tip.at)
+    books.own_account(connection, dataset, at=tip.at)
     written = books.protected(connection, dataset)
     if reason is None:
         if is_written(dataset, written, given):

@@ -77,10 +77,11 @@ def set_budget(
     old = _current(books, connection, wish, tip.at)
     if kind == "amend" and old is None:
         raise InvalidArgument("dataset", wish.dataset, "there is no such budget yet: use establish or limit")
-    if wish.holder != "dataset":
-        books.known_accounts(connection, wish.dataset, None, at=tip.at)
-    for other in books.accounts(connection, wish.dataset, None, at=tip.at):
-        if other.terms.budget.adjacency != wish.budget.adjacency and (old is None or other.entry != old.entry):
+    others = [books.own_account(connection, wish.dataset, at=tip.at)] if wish.holder != "dataset" else []
+    if old is not None and wish.budget.adjacency != old.terms.budget.adjacency:  # all budgets have the same
+        others = [one for one in books.accounts(connection, wish.dataset, None, at=tip.at) if one.entry != old.entry]
+    for other in others:
+        if other.terms.budget.adjacency != wish.budget.adjacency:
             raise AdjacencyMismatch(other.terms.budget.adjacency, wish.budget.adjacency)
     since = tip.at if old is None else old.terms.since
     terms = Terms(wish.dataset, wish.holder, wish.name, opening, wish.period, since)
@@ -114,8 +115,7 @@ def change_membership(
 
 
 def _current(books: Books, connection: Connection, wish: Wish, at: datetime) -> Account | None:
-    accounts = books.accounts(connection, wish.dataset, None, at=at)
-    return next((item for item in accounts if (item.terms.holder, item.terms.name) == (wish.holder, wish.name)), None)
+    return books.account(connection, wish.dataset, wish.holder, wish.name, at=at)
 
 
 def _checked_period(period: object) -> timedelta | None:

@@ -17,7 +17,7 @@ from discreet.query.kept import from_bytes, to_bytes, told_by
 from discreet.query.limits import set_limit
 from discreet.query.measuring import Measured, measure
 from discreet.query.models import with_price
-from discreet.query.opening import budget_of, establish, ledger_of, policy_of
+from discreet.query.opening import establish, ledger_of, policy_of
 from discreet.query.parse import render
 from discreet.query.payer import Payer
 from discreet.query.records import records_of
@@ -277,7 +277,7 @@ class Curator:
     @property
     def budget(self) -> Budget:
         """The budget of the data set."""
-        return budget_of(self.ledger, self.policy.name)
+        return self.ledger.budget(self.policy.name)
 
     @property
     def remaining(self) -> float:

@@ -16,7 +16,7 @@ from discreet.query.policy import Policy
 if TYPE_CHECKING:
     from discreet.accounting import Budget
 
-__all__ = ["budget_of", "establish", "ledger_of", "ledger_path", "policy_of"]
+__all__ = ["establish", "ledger_of", "ledger_path", "policy_of"]
 
 _POLICIES = (".toml", ".yaml", ".yml")
 
@@ -82,17 +82,12 @@ def _no_budget(policy: Policy) -> InvalidArgument:
     )
 
 
-def budget_of(ledger: Ledger, dataset: str) -> Budget:
-    """The budget of a data set itself."""
-    return next(standing.budget for standing in ledger.standings(dataset) if standing.holder == "dataset")
-
-
 def establish(ledger: Ledger, policy: Policy, budget: Budget | None) -> None:
     """Sets the budget of the data, or sees that there is one: about adding or removing a unit, and these units."""
     if budget is None:
         if policy.name not in ledger.datasets():
             raise _no_budget(policy)
-        _check_adjacency(budget_of(ledger, policy.name))
+        _check_adjacency(ledger.budget(policy.name))
     else:
         _check_adjacency(budget)
         ledger.establish(policy.name, budget, period=policy.period if budget is policy.budget else None)
