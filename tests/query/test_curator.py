@@ -336,6 +336,14 @@ def test_a_question_that_cannot_be_answered_is_refused_before_anything_is_spent(
         assert isinstance(refused.value, DiscreetError)
 
 
+def test_a_null_that_the_question_itself_makes_is_not_blamed_on_the_noise() -> None:
+    text = f"SELECT city, n - LAG(n) OVER (ORDER BY city) AS change FROM ({BY_CITY}) ORDER BY city"
+    with opened() as curator:
+        shown = curator.sql(text, epsilon=5).show()
+        assert "NULL" in shown
+        assert "too few rows" not in shown
+
+
 def test_a_refusal_says_if_it_is_the_delta_that_is_too_large() -> None:
     with opened(budget=Budget(epsilon=2.0, delta=1e-6)) as curator:
         with pytest.raises(BudgetExceeded, match=r"Its delta of 0\.1 is more than is left") as refused:

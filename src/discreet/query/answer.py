@@ -220,7 +220,7 @@ class Answer:
         ends = {name: (f"{name}_low", f"{name}_high") for name in self.columns if f"{name}_low" in table.column_names}
         rows = table.slice(0, _SHOWN).to_pylist()
         lines = []
-        if any(row[name] is None for row in rows for name in ends):
+        if any(row[name] is None and row[low] is not None for row in rows for name, (low, _) in ends.items()):
             lines.append("NULL: too few rows to compute it from, as far as the noise tells")
         elif any(all(_infinite(row[end]) for end in both) for row in rows for both in ends.values()):
             lines.append("no brackets: nothing is known, because a denominator may be 0 within its noise")
