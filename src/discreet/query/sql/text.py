@@ -75,16 +75,28 @@ class Source:
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """The start of an advice: the closest known name, or the first names that exist."""
+    """The start of an advice: the closest known name, or the first names that exist.
+
+    >>> closest("patientid", ["Patient ID", "x"])
+    'did you mean "Patient ID"?'
+    """
     names = list(dict.fromkeys(known))
-    lower = {other.lower(): other for other in names}
-    close = difflib.get_close_matches(name.lower(), lower, n=1)
+    lower = {other.strip().lower(): other for other in names}
+    close = difflib.get_close_matches(name.strip().lower(), lower, n=1)
     if close:
-        return f"did you mean '{lower[close[0]]}'?"
+        meant = lower[close[0]]
+        return f"did you mean '{meant}'?" if _is_plain(meant) else f"did you mean {quoted(meant)}?"
     if not names:
         return "there is none to choose from."
-    listed = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+    listed = ", ".join(one if _is_plain(one) else quoted(one) for one in names[:12]) + (
+        f" and {len(names) - 12} more" if len(names) > 12 else ""
+    )
     return f"there {'are' if len(names) > 1 else 'is only'}: {listed}."
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name is written without quotes; of one that is a word of SQL, the parser says so."""
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None
 
 
 def quoted(name: str) -> str:
