@@ -410,3 +410,20 @@ def test_the_sum_of_one_statement_is_that_of_several(
         assert np.abs(whole[0] - fewer[0]).sum() <= limits[0]
         if unit == 4:
             break
+
+
+def test_a_sum_that_is_rounded_once_changes_by_a_step_more_than_the_bound_and_that_is_paid_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A bound of 2^27.5 in steps of 4: the large unit adds 47453132.75 of them to a quarter that is there already.
+    without_noise(monkeypatch, bound=110)
+    plan = private_plan(block(Aggregate("sum", "a0", "sum", "nx", kind="integer")), Target(epsilon=1.0), Options())
+    large = math.floor(2**27.5)
+    sums = []
+    for table in ({"u": [1], "n": [1]}, {"u": [1, 2], "n": [1, large]}):
+        with session_of(pa.table(table)) as session:
+            (found,), (limit,) = steps(session, plan)
+        sums.append(int(found[0]))
+    change = sums[1] - sums[0]
+    assert change == math.ceil(large / 4) > 2**27.5 / 4
+    assert change <= limit

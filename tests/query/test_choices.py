@@ -112,6 +112,13 @@ def test_no_candidate_beyond_the_largest_size_is_chosen(largest: float, bounded:
     assert set(few) == {4}
 
 
+@pytest.mark.parametrize("largest", [1.0, 3.0, 20.0, 21.0])
+def test_the_first_candidate_that_cuts_nobody_is_among_them(largest: float) -> None:
+    numbers, units = np.array([number_of(largest)]), np.array([10_000])
+    chosen = choose_bound(numbers, units, epsilon=1.0, allowed=0.0, largest=largest)
+    assert bound_of(chosen) >= largest > bound_of(chosen - 1)
+
+
 def test_a_share_of_few_units_with_large_sizes_is_found_below_what_few_exceed() -> None:
     sizes = 2.0**31 * np.random.default_rng(7).uniform(0.5, 1.0, 800)
     numbers, units = np.unique(np.ceil(np.log2(sizes) * choices.STEPS).astype(int), return_counts=True)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import bdtrc, log_ndtr
+from scipy.special import bdtr, bdtrc, log_ndtr
 
 from discreet.query.allocation import allocate
 from discreet.query.keys import WEIGHT, kept_by_count, kept_by_weight, threshold
@@ -25,19 +25,25 @@ def test_no_number_of_lonely_groups_is_shown_more_often_than_allowed(noise: floa
     assert worst >= math.log(failure) - 0.05  # and the threshold is not higher than it must be
 
 
-def test_lonely_groups_are_shown_as_rarely_as_stated_and_the_test_would_see_more() -> None:
-    target = Target(epsilon=4.0, delta=0.02)
-    gaussian = allocate(target, gaussian=True, choices=0, keys=True, weights=(1.0,))
+@pytest.mark.parametrize(("epsilon", "k"), [(4.0, 1), (4.0, 4), (30.0, 1)])
+def test_lonely_groups_are_shown_no_more_often_than_stated(epsilon: float, k: int) -> None:
+    allocation = allocate(Target(epsilon=epsilon, delta=0.02), gaussian=True, choices=0, keys=True, weights=(1.0,))
     draws = 20_000
-    for k in (1, 4):
-        weights = np.full((draws, k), int(WEIGHT / math.sqrt(k)))
-        kept, _ = kept_by_weight(weights.ravel(), gaussian)
-        shown = int(np.any(kept.reshape(draws, k), axis=1).sum())
-        assert bdtrc(shown - 1, draws, gaussian.key_delta) > ALPHA  # not significantly more often than key_delta
-        assert bdtrc(int(2 * gaussian.key_delta * draws) - 1, draws, gaussian.key_delta) < ALPHA
-    laplace = allocate(target, gaussian=False, choices=0, keys=True, weights=(1.0,))
+    kept, _ = kept_by_weight(np.full(draws * k, int(WEIGHT / math.sqrt(k))), allocation)
+    shown = int(np.any(kept.reshape(draws, k), axis=1).sum())
+    assert bdtrc(shown - 1, draws, allocation.key_delta) > ALPHA  # not significantly more often than key_delta
+    if epsilon == 30.0:  # a single group is the worst there, and is shown so often: twice would be seen, and half
+        assert bdtr(shown, draws, 2 * allocation.key_delta) < ALPHA
+        assert bdtrc(shown - 1, draws, allocation.key_delta / 2) < ALPHA
+
+
+def test_lonely_groups_are_kept_by_their_number_no_more_often_than_stated() -> None:
+    laplace = allocate(Target(epsilon=4.0, delta=0.02), gaussian=False, choices=0, keys=True, weights=(1.0,))
+    draws = 20_000
     shown = int(kept_by_count(np.ones(draws, dtype=np.int64), laplace).sum())
     assert bdtrc(shown - 1, draws, laplace.key_delta) > ALPHA
+    assert bdtr(shown, draws, 2 * laplace.key_delta) < ALPHA
+    assert bdtrc(shown - 1, draws, laplace.key_delta / 2) < ALPHA
 
 
 def test_large_groups_are_shown_and_empty_ones_never() -> None:

@@ -22,6 +22,7 @@ from discreet.query.ranks import bisection, choice
 from discreet.query.ranks.cells import Cells
 from discreet.query.ranks.measure import measure_rank
 from discreet.query.ranks.scale import Scale
+from discreet.query.ranks.statistic import Statistic
 from discreet.query.ranks.units import Units
 from discreet.query.target import Target
 from query.tables import PUBLIC, block, session_of, visits, without_noise
@@ -367,3 +368,12 @@ def test_one_unit_moves_the_weights_below_any_place_by_no_more_than_its_bound(se
             change = np.abs(whole.below(places) - fewer.below(places)).astype(float)
             norm = np.linalg.norm(change, ord=2 if plan.gaussian else 1)
             assert norm <= bound * units.weight
+
+
+@given(probability=st.floats(0.0, 1.0), power=st.integers(2, 10))
+def test_both_sides_of_a_quantile_count_however_near_to_an_end_it_is(probability: float, power: int) -> None:
+    parts = 1 << power
+    statistic = Statistic.of(Aggregate("quantile", "a0", "q", "x0", probability=probability), parts, 0.0)
+    assert min(statistic.a, statistic.b) >= 1  # else the quantile is the end of the grid, wherever the rows are
+    assert statistic.a + statistic.b == parts
+    assert abs(statistic.b / parts - probability) <= 1 / parts
