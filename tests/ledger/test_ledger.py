@@ -582,6 +582,18 @@ def test_names_that_could_be_mistaken_are_refused(ledger: Ledger, name: object) 
     assert ledger.head == before
 
 
+def test_names_that_look_alike_have_one_budget(ledger: Ledger) -> None:
+    """An accent can be a character of its own: some file systems and keyboards write it so."""
+    composed, apart = "caf\u00e9", "cafe\u0301"
+    ledger.establish(composed, Budget(epsilon=1.0))
+    ledger.limit(composed, Budget(epsilon=0.5), analyst=apart)
+    ledger.complete(ledger.reserve(apart, Cost.pure(0.25), analyst=composed, fingerprint="f"), b"1")
+    assert ledger.remaining(composed) == ledger.remaining(apart) == 0.75
+    assert ledger.remaining(apart, analyst=composed) == ledger.remaining(apart, analyst=apart) == 0.25
+    assert ledger.answer(composed, "f", analyst=apart) == b"1"
+    assert ledger.datasets() == (composed, "visits")
+
+
 def test_other_bad_input_is_refused_before_anything_is_written(ledger: Ledger) -> None:
     before = ledger.head
     entry = ledger.reserve("visits", Cost.zero())

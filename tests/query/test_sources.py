@@ -224,6 +224,20 @@ def test_a_refusal_names_the_budget_that_is_in_the_way_in_the_end(tmp_path: Path
         assert refused.value.remaining == pytest.approx(0.5, abs=0.05)
 
 
+def test_the_limit_of_an_analyst_holds_however_their_accents_are_written(tmp_path: Path) -> None:
+    composed, apart = "ren\u00e9", "rene\u0301"
+    policy = shop(tmp_path)
+    text = policy.read_text()
+    policy.write_text(f"{text}[analysts]\n{composed!r} = {{ epsilon = 0.25 }}\n", encoding="utf-8")
+    with Curator.open(policy, analyst=apart) as curator:
+        assert curator.analyst == composed
+        assert curator.remaining == 0.25
+    both = f"{text}[analysts]\n{composed!r} = {{ epsilon = 0.25 }}\n{apart!r} = {{ epsilon = 2 }}\n"
+    policy.write_text(both, encoding="utf-8")
+    with pytest.raises(PolicyError, match="Name every analyst once"):
+        Curator.open(policy, analyst=apart)
+
+
 def test_looking_knows_the_limit_of_an_analyst_who_never_asked(tmp_path: Path) -> None:
     policy = shop(tmp_path)
     Curator.open(policy, analyst="ada").close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 
 from discreet.errors import InvalidArgument
@@ -14,8 +15,11 @@ _LONGEST_TEXT = 1_000_000
 
 
 def name(argument: str, value: object) -> str:
-    """A name: short, printable, without space around it, so that two that look alike are alike."""
-    checked = text(argument, value, longest=_LONGEST_NAME)
+    """A name: short, printable, without space around it, and accents as Unicode composes them (NFC).
+
+    So two that look alike are alike; letters of different alphabets excepted, which nobody can tell apart.
+    """
+    checked = unicodedata.normalize("NFC", text(argument, value, longest=_LONGEST_NAME))
     if not checked or checked != checked.strip() or not checked.isprintable():
         raise InvalidArgument(argument, value, "pass a name of printable characters without space around it")
     return checked

@@ -92,7 +92,7 @@ class Curator:
         }
         if budget is not None and not isinstance(budget, Budget):
             raise InvalidArgument("budget", budget, "pass a Budget, such as Budget(epsilon=3.0, delta=1e-6)")
-        checked_name("analyst", analyst)
+        analyst = checked_name("analyst", analyst)
         policy = policy_of(source, unit=unit, name=name, **given)
         engine = DuckDBEngine(memory_limit=memory_limit, threads=threads)
         try:  # the data first: a ledger is made for what can be asked

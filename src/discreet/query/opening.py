@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.engines.paths import in_files
 from discreet.errors import InvalidArgument, UnitMismatch, VolatileLedger
 from discreet.ledger import Ledger
+from discreet.ledger.names import name as checked_name
 from discreet.ledger.protection import in_words
 from discreet.query.policy import Policy
 
@@ -85,7 +86,7 @@ def _no_budget(policy: Policy) -> InvalidArgument:
 def establish(ledger: Ledger, policy: Policy, budget: Budget | None) -> None:
     """Sets the budget of the data, or sees that there is one: about adding or removing a unit, and these units."""
     if budget is None:
-        if policy.name not in ledger.datasets():
+        if checked_name("name", policy.name) not in ledger.datasets():
             raise _no_budget(policy)
         _check_adjacency(ledger.budget(policy.name))
     else:

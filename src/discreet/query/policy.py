@@ -13,6 +13,7 @@ from discreet.arguments import count
 from discreet.engines.names import closest, plain_type, quoted
 from discreet.engines.paths import files_of, in_files
 from discreet.errors import InvalidArgument, PolicyError
+from discreet.ledger.names import name as checked_name
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -150,8 +151,8 @@ class Policy:
         if not self.name.strip():
             raise InvalidArgument("name", self.name, "give the data set a name: the ledger knows it by that")
         object.__setattr__(self, "tables", dict(self.tables))
-        object.__setattr__(self, "analysts", dict(self.analysts))
-        object.__setattr__(self, "periods", dict(self.periods))
+        object.__setattr__(self, "analysts", _by_analyst(self.analysts))
+        object.__setattr__(self, "periods", _by_analyst(self.periods))
         for name in self.periods:
             if name not in self.analysts:
                 raise InvalidArgument("periods", name, "give this analyst a budget, too")
@@ -289,6 +290,17 @@ def _columns(
             advice = f"there are several tables: write 'table.column'. {closest(table, tables)}"
             raise InvalidArgument("columns", name, advice)
         found[folded[table.lower()]][column] = _column(name, facts)
+    return found
+
+
+def _by_analyst(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of analysts, by their names as the ledger writes them."""
+    found: dict[str, Any] = {}
+    for analyst, said in given.items():
+        name = checked_name("analysts", analyst)
+        if name in found:
+            raise InvalidArgument("analysts", analyst, "name every analyst once")
+        found[name] = said
     return found
 
 

@@ -56,7 +56,8 @@ def _policy(shown: str, document: dict[str, Any], *, folder: Path) -> Policy:
         periods: dict[str, timedelta] = {}
         for name, limit in (document.get("analysts") or {}).items():
             where = f"{shown}: analysts.{name}"
-            analysts[checked_name("name", name)], every = _grant(limit)
+            checked_name("name", name)
+            analysts[name], every = _grant(limit)
             periods |= {} if every is None else {name: every}
         where = f"{shown}: "
         kept = document.get("ledger")
