@@ -6,8 +6,14 @@ __all__ = ["instead_of"]
 
 _BUCKETS = "count buckets: SELECT width_bucket(x, 0, 100, 10) AS bucket, COUNT(*) ... GROUP BY bucket"
 _ROWS = "it would show values of single rows: GROUP BY x with COUNT(*) shows which values many people share"
-_ONE = "it would show the value of one row: use MIN, MAX or MEDIAN of numbers and dates, or add x to GROUP BY"
-_BEST = "ask for the groups and choose afterwards: SELECT x, MAX(y) AS best ... GROUP BY x ORDER BY best DESC LIMIT 1"
+_FIRST = "for the first row of each person, join with (SELECT unit, MIN(day) AS first FROM ... GROUP BY unit)"
+_ONE = (
+    "it would show the value of one row: use MIN, MAX or MEDIAN of numbers and dates, or add x to GROUP BY; " + _FIRST
+)
+_BEST = (
+    "ask for the groups and choose afterwards: SELECT x, MAX(y) AS best ... GROUP BY x ORDER BY best DESC LIMIT 1; "
+    + _FIRST
+)
 _COMMON = "SELECT x, COUNT(*) AS n ... GROUP BY x ORDER BY n DESC LIMIT 1 finds the most frequent value"
 _PAIRS = (
     "build it from averages: AVG(x * y) - AVG(x) * AVG(y) is the covariance, and AVG(x * x) - AVG(x) ** 2 the variance"
@@ -45,6 +51,10 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("favg",), "write AVG(x): sums are exact here"),
     **dict.fromkeys(("avg_if", "sum_if", "sumif", "avgif"), "write AVG(x) FILTER (WHERE condition)"),
     "average": "write AVG(x)",
+    **dict.fromkeys(("isnull", "is_null"), "write x IS NULL, or COALESCE(x, 0)"),
+    **dict.fromkeys(("format", "printf"), "write ROUND(x, 2), and the rest after the answer"),
+    **dict.fromkeys(("decode", "switch"), "write CASE x WHEN 'a' THEN 1 ELSE 0 END"),
+    "glob": "write x LIKE 'a%'",
     **dict.fromkeys(("std", "stdev", "stdevp"), "write STDDEV(x), or STDDEV_POP(x)"),
     **dict.fromkeys(("var", "varp"), "write VARIANCE(x), or VAR_POP(x)"),
     **dict.fromkeys(("percentile", "percentile_approx"), "write QUANTILE_CONT(x, 0.9)"),
@@ -56,7 +66,8 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("to_char", "date_format", "format_date", "formatdatetime", "dateformat"), _FORMAT),
     **dict.fromkeys(("epoch_ms", "epoch_us", "epoch_ns", "unix_timestamp", "to_unixtime"), "write epoch(t): seconds"),
     **dict.fromkeys(
-        ("to_timestamp", "make_date", "make_timestamp"), "write CAST(x AS DATE), strptime(x, '%Y-%m-%d') for texts"
+        ("to_timestamp", "to_date", "make_date", "make_timestamp"),
+        "write CAST(x AS DATE), strptime(x, '%Y-%m-%d') for texts",
     ),
 }
 

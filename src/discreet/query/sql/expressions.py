@@ -292,7 +292,8 @@ def _refused(node: exp.Expr, called: str | None) -> tuple[str, str]:
             f"{type(node).__name__.upper()} is not supported",
             "write x IN (SELECT ...), or compare with (SELECT MAX(x) FROM public)",
         )
-    return f"'{type(node).__name__.upper()}' is not supported", "see the SQL reference for what can be written"
+    kind = type(node).__name__.upper()
+    return f"'{kind}' is not supported", instead_of(kind) or "see the SQL reference for what can be written"
 
 
 def _unknown_function(name: str, called: str | None = None) -> tuple[str, str]:

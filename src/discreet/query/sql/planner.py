@@ -139,7 +139,10 @@ class Planner:
         def subquery(node: exp.Expr) -> Value:
             return self.inner(node, names, relation)
 
-        return Rows(self.source, relation, aliases=aliases, subquery=subquery, around=tuple(self.around), **facts)
+        around = tuple(self.around)
+        return Rows(
+            self.source, relation, aliases=aliases, subquery=subquery, around=around, catalog=self.catalog, **facts
+        )
 
     def listed(self, query: exp.Expr, names: Names, outer: Relation) -> Relation:
         """The relation of a subquery inside an expression; it cannot use the rows around it, and says so."""
@@ -180,7 +183,8 @@ class Planner:
             calls_of(self.source, node)  # says first if the function itself is unknown
             raise self.source.refusal(
                 f"the aggregate '{self.source.written(node)}' cannot stand here",
-                advice="conditions on aggregates go into HAVING; aggregates of aggregates need a subquery",
+                advice="conditions on aggregates go into HAVING; aggregates of aggregates need a subquery; a share of "
+                "the whole is COUNT(*) / SUM(COUNT(*)) OVER ()",
                 at=node,
             )
         return None

@@ -12,6 +12,7 @@ from discreet.query.sql.text import Source, closest, string
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from discreet.query.catalog import Catalog
     from discreet.query.sql.relation import Field, Relation
     from discreet.query.sql.value import Value
 
@@ -33,9 +34,10 @@ class Rows(Expressions):
         intercept: Callable[[exp.Expr], Value | None] | None = None,
         windows: bool = False,
         around: tuple[Relation, ...] = (),
+        catalog: Catalog | None = None,
     ) -> None:
         super().__init__(source, self._resolve, subquery=subquery, intercept=intercept, windows=windows)
-        self.relation, self.aliases, self.around = relation, aliases, around
+        self.relation, self.aliases, self.around, self.catalog = relation, aliases, around, catalog
         self._open: set[str] = set()
 
     def find(self, node: exp.Column) -> list[Field]:
@@ -81,16 +83,36 @@ class Rows(Expressions):
         known = [one.name for one in self.relation.fields if not node.table or one.table == node.table.lower()]
         if node.table and not known:
             names = dict.fromkeys(one.table for one in self.relation.fields if one.table)
-            raise self.source.refusal(
-                f"there is no table '{node.table}' in FROM", advice=closest(node.table, names), at=node
-            )
+            advice = self._joined(node.table) or closest(node.table, names)
+            raise self.source.refusal(f"there is no table '{node.table}' in FROM", advice=advice, at=node)
         advice = closest(node.name, [*known, *(name for name in self.aliases if name != alias)])
         if node.this.args.get("quoted") and not node.table:
             single = string(node.name)
             advice = f"names stand in double quotes, texts in single ones: {single} is a text. As a name, {advice}"
         elif not node.table and isinstance(node.parent, COMPARED) and node.parent.this is not node:
             advice = f"if it is a text, write it in quotes: {string(node.name)}. As a name, {advice}"
+        elif not node.table and not advice.startswith("did you mean"):
+            advice = self._elsewhere(alias) or advice
         raise self.source.refusal(f"there is no column '{shown}'", advice=advice, at=node)
+
+    def _elsewhere(self, column: str) -> str | None:
+        """Which table has a column that those in FROM do not have."""
+        tables = () if self.catalog is None else self.catalog.tables.values()
+        found = next((table.name for table in tables if table.column(column) is not None), None)
+        if found is None:
+            return None
+        joined = self._joined(found)
+        return f"the table '{found}' has it" + (f": {joined}" if joined is not None else "")
+
+    def _joined(self, name: str) -> str | None:
+        """How to join a table of the catalog that is not in FROM, if the names of columns tell."""
+        table = None if self.catalog is None else self.catalog.tables.get(name.lower())
+        if table is None or table.name in (*self.relation.tables, *self.relation.public_tables):
+            return None
+        shared = [one for one in self.relation.fields if table.column(one.name) is not None and not one.hidden]
+        if self.relation.level == table.level == "unit":  # people meet on their units alone
+            shared = [one for one in shared if one.value.is_unit and one.name.lower() == str(table.unit).lower()]
+        return f"join it, as in JOIN {table.name} USING ({shared[0].name})" if shared else None
 
 
 def _named(relation: Relation, name: str, table: str) -> list[Field]:
