@@ -12,7 +12,7 @@ from discreet.cli.account import examples
 from discreet.cli.books import DataSet, File, Key, opened, standing_row
 from discreet.cli.granting import add_commands
 from discreet.cli.options import Json
-from discreet.cli.prices import meaning
+from discreet.cli.prices import meanings
 from discreet.cli.show import as_json, table
 from discreet.errors import InvalidArgument
 
@@ -71,7 +71,7 @@ def show(
         order = {"dataset": 0, "group": 1, "analyst": 2}
         standings = sorted(standings, key=lambda one: (one.dataset, order[one.holder], one.name))
         table(header, [standing_row(standing) for standing in standings])
-        for line in dict.fromkeys(meaning(standing.budget) for standing in standings):
+        for line in meanings([standing.budget for standing in standings]):
             typer.echo(line)
     else:
         typer.echo("No data set has a budget in this ledger.")

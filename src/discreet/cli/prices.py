@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from discreet.accounting import Budget
 
-__all__ = ["meaning"]
+__all__ = ["meaning", "meanings"]
 
 
 def meaning(budget: Budget) -> str:
@@ -24,3 +26,20 @@ def meaning(budget: Budget) -> str:
         )
     added = "the squares of charges add up" if budget.unit == "mu" else "charges add up"
     return f"Left is the largest {budget.unit} that one more release may have; {added}."
+
+
+def meanings(budgets: Sequence[Budget]) -> list[str]:
+    """The sentences that these budgets need, each with the budgets that it is about if there are several.
+
+    >>> from discreet import Budget
+    >>> for line in meanings([Budget(rho=0.5), Budget(epsilon=1.0), Budget(rho=0.1)]):
+    ...     print(line)
+    Budgets in rho: left is the largest rho that one more release may have; charges add up.
+    Budgets in epsilon: left is the largest epsilon that one more release may have; charges add up.
+    """
+    about = {
+        meaning(budget): f"Budgets in {budget.unit}{' with a delta' if budget.delta > 0 else ''}" for budget in budgets
+    }
+    if len(about) == 1:
+        return list(about)
+    return [f"{whose}: {line[:1].lower()}{line[1:]}" for line, whose in about.items()]
