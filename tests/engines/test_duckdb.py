@@ -1021,6 +1021,42 @@ def test_a_column_without_nan_is_read_as_it_is(
     assert all(f'"{name}" + 1' in parquet_rows([str(path)], leave_out=(), run=run) for name in "xyz")
 
 
+@pytest.mark.parametrize("kind", ["uuid", "json", "bool8"])
+@pytest.mark.parametrize("layout", ["file", "directories"])
+def test_a_data_set_with_extension_types_is_scanned_whatever_rows_a_condition_leaves(
+    engine: DuckDBEngine, tmp_path: Path, kind: str, layout: str
+) -> None:
+    """COUNT(DISTINCT x) of rows with n > 8 failed if somebody was above 8, and was answered if nobody was."""
+    stored = {
+        "uuid": (pa.uuid, pa.array([bytes([i]) * 16 for i in range(20)], pa.binary(16))),
+        "json": (pa.json_, pa.array([f"{i}" for i in range(20)])),
+        "bool8": (pa.bool8, pa.array([i % 2 for i in range(20)], pa.int8())),
+    }
+    made, cells = stored[kind]
+    table = pa.table(
+        {"x": pa.ExtensionArray.from_storage(made(), cells), "n": [i % 10 for i in range(20)], "p": [1] * 20}
+    )
+    if layout == "file":
+        source = pads.dataset(parquet(tmp_path / "a.parquet", table))
+    else:
+        pads.write_dataset(table, tmp_path / "d", format="parquet", partitioning=["p"], partitioning_flavor="hive")
+        source = pads.dataset(tmp_path / "d", partitioning="hive")
+    relation = engine.register("t", source)
+    for least, left in ((7, 4), (8, 2), (9, 0)):
+        for condition in ("x IS NOT NULL", "n < 100", "p = 1"):
+            found = engine.numpy(f"SELECT count(x) AS n FROM {relation} WHERE n > {least} AND {condition}")
+            assert found["n"].tolist() == [left]
+
+
+def test_a_data_set_that_cannot_be_read_is_refused_without_a_value(engine: DuckDBEngine, tmp_path: Path) -> None:
+    times = pa.array([0, 2**62 + 12345], type=pa.int64()).view(pa.timestamp("ms", "UTC"))
+    stored = parquet(tmp_path / "a.parquet", pa.table({"x": times}))
+    source = pads.dataset(stored, schema=pa.schema({"x": pa.timestamp("s", "UTC")}))
+    with pytest.raises(SourceError) as caught:
+        engine.register("t", source)
+    assert "12345" not in str(caught.value)
+
+
 @pytest.mark.parametrize("secret", [5, 2**40])
 @pytest.mark.parametrize("made", ["csv", "json", "another type", "filter"])
 def test_a_data_set_whose_scan_fails_on_a_value_is_refused(

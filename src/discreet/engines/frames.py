@@ -40,8 +40,8 @@ def frame_of(source: object) -> Any:
             if _is_foreign(part):
                 why = f"has values of type {_extension(part)} inside of the column '{field.name}'"
                 raise SourceError("the Arrow table", why, "Cast them to binary or text.")
-    if not hasattr(found, "column") and any(_needs_care(field.type) or _is_foreign(field) for field in found.schema):
-        found = found.to_table()  # a data set is scanned as it is, and this one could stop the scan
+    if not hasattr(found, "column") and any(_stops_a_scan(field) for field in found.schema):
+        found = _read(found)
     return _checked(found) if hasattr(found, "column") else _looked_through(found)
 
 
@@ -101,6 +101,31 @@ def _extension(field: pa.Field) -> str:
 def _is_foreign(field: pa.Field) -> bool:
     """Whether the engine may read the bytes as something else, such as a shape, and fail where they are none."""
     return _extension(field) not in ("", *_KNOWN)
+
+
+def _stops_a_scan(field: pa.Field) -> bool:
+    """Whether a data set with such a column cannot be scanned as it is.
+
+    Of extension types, UUIDs among them, Arrow cannot compare values with the range that a Parquet file states. It
+    tries to wherever there is a condition on any column, and fails in the parts of a file that the condition leaves: a
+    question would be answered or not as there is a row that meets it.
+    """
+    import pyarrow as pa
+
+    return _needs_care(field.type) or _is_foreign(field) or isinstance(field.type, pa.BaseExtensionType)
+
+
+def _read(dataset: Any) -> pa.Table:
+    """The rows of a data set, in memory."""
+    import pyarrow as pa
+
+    try:
+        return dataset.to_table()
+    except (pa.ArrowException, OSError):
+        pass
+    raise SourceError(
+        "the Arrow data set", "cannot be read", "See that its files are whole, and that its values fit their types."
+    )
 
 
 def _checked(table: pa.Table) -> pa.Table:
