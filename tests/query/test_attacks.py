@@ -209,9 +209,9 @@ def test_quantiles_weigh_the_very_rows_that_they_count(
     for name in ("execute", "numbers", "numpy", "table", "tally"):
         method = getattr(DuckDBSession, name)
 
-        def spied(self: Any, sql: str, *rest: Any, _method: Any = method) -> Any:
+        def spied(self: Any, sql: str, *rest: Any, _method: Any = method, **options: Any) -> Any:
             looks.append(sql)
-            return _method(self, sql, *rest)
+            return _method(self, sql, *rest, **options)
 
         monkeypatch.setattr(DuckDBSession, name, spied)
     with curator._engine.session() as session:

@@ -48,6 +48,46 @@ def test_only_needed_columns_are_read_and_rows_are_one_plain_select():
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM visits",
+        "SELECT city, AVG(spend), COUNT(DISTINCT note) FROM visits GROUP BY city",
+        "SELECT country, COUNT(*) FROM visits JOIN users USING (user_id) GROUP BY country",
+        "SELECT COUNT(*) FROM visits AS v JOIN users AS u ON v.user_id = u.user_id WHERE v.city IS NOT NULL",
+    ],
+)
+def test_rows_of_columns_alone_are_plain(text):
+    assert block_of(text).plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM visits WHERE spend > 9",
+        "SELECT COUNT(*) FROM visits WHERE city = 'Rome'",
+        "SELECT COUNT(*) FROM visits WHERE ok",
+        "SELECT COUNT(*) FROM visits WHERE age < big",
+        "SELECT COUNT(*) FROM visits WHERE city IN ('Rome')",
+        "SELECT COUNT(*) FROM visits WHERE NOT ok",
+        "SELECT COUNT(*) FROM visits WHERE city = note",
+        "SELECT COUNT(*) FROM visits WHERE (city IS NULL) = ok",
+        "SELECT COUNT(*) FROM visits WHERE city IS NULL",
+        "SELECT SUM(-age) FROM visits",
+        "SELECT SUM(spend + age) FROM visits",
+        "SELECT COUNT(LOWER(city)) FROM visits",
+        "SELECT SUM(CAST(big AS DOUBLE)) FROM visits",
+        "SELECT SUM(spend) FILTER (WHERE ok) FROM visits",
+        "SELECT CASE WHEN ok THEN 1 ELSE 0 END AS k, COUNT(*) FROM visits GROUP BY k",
+        "SELECT COUNT(*) FROM visits JOIN users ON visits.user_id = users.user_id AND age > born",
+        "SELECT SUM(n) FROM (SELECT user_id, MAX(age) AS n FROM visits GROUP BY user_id)",
+    ],
+)
+def test_rows_with_any_expression_are_not_plain(text):
+    (block,) = parse(text, shop.CATALOG).blocks
+    assert not block.plain
+
+
 def test_equal_aggregates_arguments_and_blocks_are_shared():
     block = block_of("SELECT AVG(spend), SUM(spend), sum(spend) / 2, SUM(spend) + AVG(visits.spend) FROM visits")
     assert [(one.function, one.argument) for one in block.aggregates] == [("avg", "x0"), ("sum", "x0")]

@@ -20,6 +20,7 @@ from discreet.engines.frames import frame_of
 from discreet.engines.listings import Listings
 from discreet.engines.names import closest, literal, plain_type, quoted
 from discreet.engines.paths import files_of, in_files
+from discreet.engines.ranges import PASS, Ranges
 from discreet.engines.session import DuckDBSession, scan_frame, stored_name
 from discreet.errors import EngineError, InvalidArgument, SourceError
 
@@ -43,14 +44,6 @@ _CONFIGURATION = {
     "allow_persistent_secrets": False,
     "python_enable_replacements": False,
 }
-_BY_RANGE = "statistics_propagation"
-"""How DuckDB simplifies expressions by the ranges that files and tables state of their columns.
-
-What it makes of them may fail while a statement is planned: `CASE WHEN x > 9 THEN 'a' END = 'b'` does if no row is
-above 9. Such an error says what the largest value is, which is one person's, whatever the question costs. So a sealed
-engine does without.
-"""
-
 _FULL = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE", "DATETIME": "TIMESTAMP"}
 _ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 
@@ -86,6 +79,8 @@ class DuckDBEngine:
         self._allowed: list[str] = []
         self._databases: dict[str, str] = {}
         self._listings = Listings()
+        self._settings = self._root.cursor()
+        self._ranges = Ranges(self._by_range)
 
     def register(
         self,
@@ -152,7 +147,8 @@ class DuckDBEngine:
         with self._lock:
             if not self._sealed:
                 self._run("SET preserve_insertion_order = false")
-                self._run(f"SET GLOBAL disabled_optimizers = {literal(_BY_RANGE)}")
+                self._by_range(False)
+                self._run("SET allowed_configs = ['disabled_optimizers']")
                 self._run(f"SET allowed_paths = [{', '.join(literal(path) for path in self._allowed)}]")
                 self._run("SET enable_external_access = false")
                 self._run("SET lock_configuration = true")
@@ -162,7 +158,9 @@ class DuckDBEngine:
         """A new session with its own temporary tables; the first one seals the engine."""
         with self._lock:
             self.seal()
-            return DuckDBSession(guarded(self._root.cursor), frames=self._frames, listings=self._listings)
+            return DuckDBSession(
+                guarded(self._root.cursor), frames=self._frames, listings=self._listings, ranges=self._ranges
+            )
 
     def execute(self, sql: str) -> None:
         """Run a statement in a session of its own."""
@@ -193,6 +191,11 @@ class DuckDBEngine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _by_range(self, on: bool) -> None:
+        """Let statements be planned by the ranges of columns, or not."""
+        disabled = "" if on else PASS
+        guarded(lambda: self._settings.execute(f"SET GLOBAL disabled_optimizers = {literal(disabled)}"))
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         return guarded(lambda: self._root.execute(sql).fetchall())

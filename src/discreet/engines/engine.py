@@ -19,13 +19,17 @@ __all__ = ["Engine", "Session"]
 class Session(Protocol):
     """One line of work: temporary tables made in a session are seen by it alone and end with it."""
 
-    def execute(self, sql: str) -> None:
-        """Run a statement that returns nothing, such as CREATE TEMP TABLE."""
+    def execute(self, sql: str, *, plain: bool = False) -> None:
+        """Run a statement that returns nothing, such as CREATE TEMP TABLE.
 
-    def table(self, sql: str) -> pa.Table:
+        `plain` says that it has no expression that a question brought along, so that it may be planned in ways that
+        fail on some data for some expressions.
+        """
+
+    def table(self, sql: str, *, plain: bool = False) -> pa.Table:
         """The rows of a SELECT as an Arrow table."""
 
-    def numpy(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+    def numpy(self, sql: str, *, plain: bool = False) -> dict[str, np.ndarray[Any, Any]]:
         """The columns of a SELECT as arrays; 128-bit integers stay exact."""
 
     def numbers(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:

@@ -9,17 +9,20 @@ import numpy as np
 from discreet.engines.arrow import array_of, taken
 from discreet.engines.failures import guarded
 from discreet.engines.names import quoted
-from discreet.errors import InvalidArgument
+from discreet.errors import EngineError, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
-    from typing import Self
+    from typing import Self, TypeVar
 
     import duckdb
     import pyarrow as pa
 
     from discreet.engines.listings import Listings
+    from discreet.engines.ranges import Ranges
+
+    T = TypeVar("T")
 
 __all__ = ["DuckDBSession", "scan_frame", "stored_name"]
 
@@ -27,6 +30,7 @@ _NUMBERS: dict[str, type[np.generic]] = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), np.int64),
     **dict.fromkeys(("FLOAT", "DOUBLE"), np.float64),
 }
+_PLANNED = ("statement", "failed")  # kinds of errors that come of how a statement was planned
 _BATCH = 1 << 20  # rows that are counted at a time
 _GROUPS = 1 << 16  # rows with texts that are looked at at a time: the texts of a batch have to fit into 2 GiB
 
@@ -35,27 +39,32 @@ class DuckDBSession:
     """A cursor with the tables of its engine; temporary tables live as long as it does. For one thread at a time."""
 
     def __init__(
-        self, cursor: duckdb.DuckDBPyConnection, *, frames: Mapping[str, tuple[Any, str]], listings: Listings
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        *,
+        frames: Mapping[str, tuple[Any, str]],
+        listings: Listings,
+        ranges: Ranges,
     ) -> None:
-        self._cursor, self._listings = cursor, listings
+        self._cursor, self._listings, self._ranges = cursor, listings, ranges
         for name, (frame, projection) in frames.items():
             scan_frame(cursor, name, frame=frame, projection=projection)
 
-    def execute(self, sql: str) -> None:
-        """Run a statement that returns nothing, such as CREATE TEMP TABLE."""
-        guarded(lambda: self._cursor.execute(sql))
+    def execute(self, sql: str, *, plain: bool = False) -> None:
+        """Run a statement that returns nothing, such as CREATE TEMP TABLE; for `plain` see `Ranges`."""
+        self._run(lambda: self._cursor.execute(sql), plain=plain)
 
-    def table(self, sql: str) -> pa.Table:
+    def table(self, sql: str, *, plain: bool = False) -> pa.Table:
         """The rows of a SELECT as an Arrow table; HUGEINT comes as decimal128(38, 0), exactly."""
-        return guarded(lambda: self._cursor.sql(sql).to_arrow_table())
+        return self._run(lambda: self._cursor.sql(sql).to_arrow_table(), plain=plain)
 
-    def numpy(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+    def numpy(self, sql: str, *, plain: bool = False) -> dict[str, np.ndarray[Any, Any]]:
         """The columns of a SELECT as arrays.
 
         Integers of any width are exact: int64, or Python ints in an object array where one does not fit. A column with
         NULL is an object array with None.
         """
-        table = self.table(sql)
+        table = self.table(sql, plain=plain)
         if len(set(table.column_names)) < table.num_columns:
             raise InvalidArgument("sql", sql, "give every column of the result a name of its own")
         return guarded(lambda: {name: array_of(table.column(name)) for name in table.column_names})
@@ -65,7 +74,7 @@ class DuckDBSession:
 
         They do not become an Arrow table on the way, which takes longer than many a question.
         """
-        return guarded(lambda: self._numbers(sql))
+        return self._run(lambda: self._numbers(sql))
 
     def _numbers(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
         cursor = self._cursor.execute(sql)
@@ -85,7 +94,7 @@ class DuckDBSession:
 
         Rows are counted as they come, so that they need not fit into memory; a value that is none of these is an error.
         """
-        return guarded(lambda: self._tallied(sql, size))
+        return self._run(lambda: self._tallied(sql, size))
 
     def _tallied(self, sql: str, size: int) -> np.ndarray[Any, Any]:
         counts = np.zeros(size, dtype=np.int64)
@@ -100,7 +109,7 @@ class DuckDBSession:
         It is asked about rows as they come, with an array of truth values in return, so that the others need not fit
         into memory.
         """
-        return guarded(lambda: self._filtered(sql, keep))
+        return self._run(lambda: self._filtered(sql, keep))
 
     def _filtered(self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]]) -> pa.Table:
         import pyarrow as pa
@@ -131,6 +140,19 @@ class DuckDBSession:
         of the given name.
         """
         return self._listings.table(self._cursor, texts, kind, otherwise=name)
+
+    def _run(self, work: Callable[[], T], *, plain: bool = False) -> T:
+        """The result of the work, which runs one statement: planned by the ranges of columns if it is plain."""
+        if plain:
+            with self._ranges.used() as used:
+                if used:
+                    try:
+                        return guarded(work)
+                    except EngineError as error:
+                        if error.kind not in _PLANNED:
+                            raise
+        with self._ranges.avoided():
+            return guarded(work)
 
     def interrupt(self) -> None:
         """Stop what the session is doing, from another thread; it raises `EngineError` there."""

@@ -164,7 +164,7 @@ def make_per(session: Session, plan: Private, rows: Coded) -> None:
             f"SELECT * EXCLUDE (lot) FROM ({drawn}) QUALIFY row_number() OVER (PARTITION BY u ORDER BY lot) "
             f"<= {plan.options.max_groups}"
         )
-    session.execute(f"CREATE OR REPLACE TEMP TABLE q__per AS {select}")
+    session.execute(f"CREATE OR REPLACE TEMP TABLE q__per AS {select}", plain=plan.block.plain)
     if plan.options.max_rows is not None:
         _keep_rows(session, plan, plan.options.max_rows)
 

@@ -9,10 +9,20 @@ Everything about one person's rows happens in `Block.rows`; everything after the
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["Aggregate", "Block", "Key", "Output", "Question"]
+
+_COLUMN = r't\d+\."(?:[^"]|"")*"'
+_TABLE = r'(?:\w+\.)*"(?:[^"]|"")*" AS t\d+'
+_SHOWN = rf"{_COLUMN} AS \w+"
+_PRESENT = rf"(?:{_COLUMN} IS NOT NULL|\(NOT \({_COLUMN} IS NULL\)\))"
+_PLAIN = re.compile(
+    rf"SELECT (?:1|{_SHOWN}(?:, {_SHOWN})*) FROM {_TABLE}(?: JOIN {_TABLE} ON \({_COLUMN} = {_COLUMN}\))*"
+    rf"(?: WHERE {_PRESENT}(?: AND {_PRESENT})*)?"
+)
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,11 @@ class Block:
         are written differently.
         """
         return "(SELECT " not in self.rows
+
+    @property
+    def plain(self) -> bool:
+        """Whether the rows are made of columns alone: of joined tables, not NULL, but nothing else is asked of them."""
+        return _PLAIN.fullmatch(self.rows) is not None
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,8 @@ def _folded(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
     found = session.numpy(
         f"SELECT g, {bucket('abs(m)')} AS b, CAST(m < 0 AS INTEGER) AS negative, count(*) AS n, "
         f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {plan.moments[0].of_unit()} AS m "
-        f"FROM {run.rows.source} GROUP BY r.u) GROUP BY ALL"
+        f"FROM {run.rows.source} GROUP BY r.u) GROUP BY ALL",
+        plain=plan.block.plain,
     )
     number = run.choose("moment 0", lambda: found, smallest=plan.moments[0].smallest)
     grid = Grid.of(bound_of(number), plan.noise_of_moment(0), whole=False, rounded=True)
