@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from discreet.query import run as running
 from discreet.query.bounding import Grid
 from discreet.query.by_row import are_exact, row_grid, row_total, row_totals
 from discreet.query.measuring import measure
@@ -253,3 +254,34 @@ def test_negative_zero_is_the_group_of_zero(monkeypatch: pytest.MonkeyPatch) -> 
         assert len(shown) == count
         assert [math.copysign(1, k) for k in shown] == [1, 1]
         assert found.moments[0].values.tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_choice_in_which_a_unit_counts_several_times_is_made_with_that_part_of_its_price(
+    rows: int, gaussian: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels: list[float] = []
+    for name in ("choose_bound", "choose_share"):
+        choose = getattr(running, name)
+
+        def spied(*given: Any, choose: Any = choose, **facts: Any) -> int:
+            levels.append(facts["epsilon"])
+            return choose(*given, **facts)
+
+        monkeypatch.setattr(running, name, spied)
+    count = Run._counted
+
+    def counted(self: Run, units: np.ndarray, epsilon: float) -> float:
+        levels.append(epsilon)
+        return count(self, units, epsilon)
+
+    monkeypatch.setattr(Run, "_counted", counted)
+    target = Target(mu=1.0) if gaussian else Target(epsilon=1.0)
+    total = Aggregate("sum", "a0", "sum", "nx", kind="integer")
+    plan = private_plan(block(total, row_level=True, rows_per_unit=rows), target, Options())
+    with session_of(visits(12, 40, 3)) as session:
+        measure(session, plan)
+    steps_of_plan = [plan.allocation.choice, *[plan.allocation.tail] * (len(levels) - 1)]
+    assert len(levels) == 1 + 2 * plan.allocation.tails
+    assert sorted(levels) == pytest.approx(sorted(step / rows for step in steps_of_plan))
