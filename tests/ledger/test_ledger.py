@@ -497,6 +497,20 @@ def test_answers_of_others_are_shared_only_if_asked_for_and_not_under_a_limit(le
 # -------------------------------------------------------------------- reading
 
 
+def test_what_others_were_told_is_shared_only_if_asked_for_and_not_under_a_limit(ledger: Ledger) -> None:
+    for analyst, value in (("ada", 1), ("bob", 2)):
+        ledger.complete(ledger.reserve("visits", Cost.pure(0.1), analyst=analyst), told={"rows": [value]})
+    assert ledger.told("visits", ["rows"], analyst="eve") == {"rows": []}
+    assert ledger.told("visits", ["rows"], analyst="eve", shared=True) == {"rows": [2, 1]}
+    assert ledger.told("visits", ["rows"], analyst="bob", shared=True) == {"rows": [2, 1]}
+    ledger.limit("visits", Budget(epsilon=0.5), analyst="bob")
+    assert ledger.told("visits", ["rows"], analyst="bob", shared=True) == {"rows": [2]}
+    ledger.enrol("team", ["eve"])
+    assert ledger.told("visits", ["rows"], analyst="eve", shared=True) == {"rows": [2, 1]}
+    ledger.limit("visits", Budget(epsilon=0.5), group="team")
+    assert ledger.told("visits", ["rows"], analyst="eve", shared=True) == {"rows": []}
+
+
 def test_entries_tell_the_whole_story_in_order(ledger: Ledger) -> None:
     ledger.limit("visits", Budget(epsilon=0.5), analyst="ada")
     ledger.enrol("g", ["ada"])

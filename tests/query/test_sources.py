@@ -23,6 +23,7 @@ from discreet.errors import (
 )
 from discreet.query import Policy
 from discreet.query.opening import ledger_path
+from discreet.query.remembered import ENOUGH
 from engines.sources import database
 from query.open_shop import BUDGET, CITIES, charges, opened, visits
 
@@ -222,6 +223,61 @@ def test_a_refusal_names_the_budget_that_is_in_the_way_in_the_end(tmp_path: Path
         with pytest.raises(BudgetExceeded, match="the budget of analyst 'ada'") as refused:
             curator.sql(COUNT, epsilon=100, delta=0)
         assert refused.value.remaining == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_policy_shares_what_was_paid_for_with_all_who_have_no_budget_of_their_own(tmp_path: Path) -> None:
+    policy = shop(tmp_path)
+    text = policy.read_text().replace("max_rows = 20\n", "")  # a bound has to be chosen
+    policy.write_text("shared = true\n" + text + "[analysts]\neve = { epsilon = 5 }\n")
+    price = {"epsilon": 0.5, "delta": 0}
+    with Curator.open(policy, analyst="ada") as ada:
+        for _ in range(ENOUGH):
+            answer = ada.sql(COUNT, **price, reuse=False)
+        known = ada.explain(COUNT, **price, reuse=False).cost
+        before = ada.remaining
+    with Curator.open(policy, analyst="bob") as bob:
+        assert bob.explain(COUNT, **price).answered
+        repeated = bob.sql(COUNT, **price)
+        assert repeated.repeated
+        assert repeated.to_arrow().equals(answer.to_arrow())
+        assert bob.remaining == before
+        assert bob.explain(COUNT, **price, reuse=False).cost == known  # bounds are not bought again
+    with Curator.open(policy, analyst="eve") as eve:
+        assert not eve.explain(COUNT, **price).answered
+        assert not eve.sql(COUNT, **price).repeated
+    with Ledger.open(tmp_path / "shop.ledger") as ledger:
+        ledger.enrol("team", ["bob"])
+        ledger.limit("shop", Budget(epsilon=5.0), group="team")
+    with Curator.open(policy, analyst="bob") as bob:
+        assert not bob.explain(COUNT, **price).answered
+        assert bob.explain(COUNT, **price).cost != known
+
+
+def test_nobody_shares_what_a_policy_does_not_share_or_limits_for_everybody(tmp_path: Path) -> None:
+    policy = shop(tmp_path)
+    text = policy.read_text()
+    with Curator.open(policy, analyst="ada") as ada:
+        ada.sql(COUNT, epsilon=0.5)
+    with Curator.open(policy, analyst="bob") as bob:
+        assert not bob.explain(COUNT, epsilon=0.5).answered
+    policy.write_text("shared = 1\n" + text)
+    with pytest.raises(PolicyError, match="Write true or false"):
+        Policy.load(policy)
+    policy.write_text("shared = true\n" + text + '[analysts]\n"*" = { epsilon = 5 }\n')
+    with pytest.raises(PolicyError, match="bounds what each of them sees: leave out one"):
+        Policy.load(policy)
+
+
+def test_looking_does_not_share_with_somebody_whose_budget_is_not_written_yet(tmp_path: Path) -> None:
+    policy = shop(tmp_path)
+    policy.write_text("shared = true\n" + policy.read_text() + "[analysts]\neve = { epsilon = 5 }\n")
+    with Curator.open(policy, analyst="ada") as ada:
+        ada.sql(COUNT, epsilon=0.5)
+        place = ada.ledger.path
+    assert place is not None
+    for analyst, answered in (("bob", True), ("eve", False)):
+        with Curator.open(policy, analyst=analyst, ledger=Ledger.open(place, read_only=True)) as looking:
+            assert looking.explain(COUNT, epsilon=0.5).answered == answered
 
 
 def test_the_limit_of_an_analyst_holds_however_their_accents_are_written(tmp_path: Path) -> None:

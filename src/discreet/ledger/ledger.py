@@ -285,26 +285,22 @@ class Ledger:
         dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
         fingerprint = checked_name("fingerprint", fingerprint)
         with self._store.reading() as connection:
-            accounts = self._books.known_accounts(connection, dataset, analyst, at=now())
-            own_only = not shared or any(account.terms.holder != "dataset" for account in accounts)
-            return stored_answer(
-                self._books,
-                connection,
-                dataset=dataset,
-                fingerprint=fingerprint,
-                analyst=analyst if own_only else None,
-            )
+            payer = self._payer(connection, dataset, analyst, shared=shared)
+            return stored_answer(self._books, connection, dataset=dataset, fingerprint=fingerprint, analyst=payer)
 
-    def told(self, dataset: str, names: Iterable[str], *, analyst: str = "local") -> dict[str, list[Any]]:
+    def told(
+        self, dataset: str, names: Iterable[str], *, analyst: str = "local", shared: bool = False
+    ) -> dict[str, list[Any]]:
         """What answers that this analyst has paid for have told under each of these names, the newest first.
 
-        Using it again is post-processing and costs nothing. What others have paid for is not among it, as for `answer`.
+        Using it again is post-processing and costs nothing. What others have paid for is among it if it is `shared`,
+        under the same condition as for `answer`.
         """
         dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
         wanted = tuple(checked_name("names", name) for name in names)
         with self._store.reading() as connection:
-            self._books.known_accounts(connection, dataset, analyst, at=now())
-            return told_before(self._books, connection, wanted, dataset=dataset, analyst=analyst)
+            payer = self._payer(connection, dataset, analyst, shared=shared)
+            return told_before(self._books, connection, wanted, dataset=dataset, analyst=payer)
 
     # ---------------------------------------------------------------- reading
 
@@ -461,6 +457,11 @@ class Ledger:
             tip = self._books.tip(connection, now())
             written = close(self._books, connection, tip, entry, kind=kind, details=details, answer=answer, told=told)
         self._books.committed(written)
+
+    def _payer(self, connection: Connection, dataset: str, analyst: str, *, shared: bool) -> str | None:
+        """Who must have paid for what this analyst may see at no cost; None for anybody."""
+        accounts = self._books.known_accounts(connection, dataset, analyst, at=now())
+        return None if shared and all(account.terms.holder == "dataset" for account in accounts) else analyst
 
     def _time(self, connection: Connection) -> datetime:
         return self._books.tip(connection, now()).at

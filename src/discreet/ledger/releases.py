@@ -47,7 +47,8 @@ _ANSWER = """
 """
 _TOLD = """
     SELECT number, details FROM entries
-    WHERE dataset = :dataset AND kind = 'told' AND fingerprint = :name AND analyst = :analyst
+    WHERE dataset = :dataset AND kind = 'told' AND fingerprint = :name
+      AND (:analyst IS NULL OR analyst = :analyst)
     ORDER BY number DESC LIMIT :most
 """
 _MOST_TOLD = 32
@@ -111,9 +112,9 @@ def checked_told(told: object) -> dict[str, list[Any]]:
 
 
 def told_before(
-    books: Books, connection: Connection, names: Iterable[str], *, dataset: str, analyst: str
+    books: Books, connection: Connection, names: Iterable[str], *, dataset: str, analyst: str | None
 ) -> dict[str, list[Any]]:
-    """What this analyst's answers have told under these names, the newest first."""
+    """What this analyst's answers, or anybody's, have told under these names, the newest first."""
     known: dict[str, list[Any]] = {}
     for name in names:
         wanted = {"dataset": dataset, "analyst": analyst, "name": name, "most": _MOST_TOLD}

@@ -59,7 +59,14 @@ _TABLE_FIELDS = {
 }
 _BUDGET_FIELDS = {"epsilon": _NUMBER, "delta": _DELTA, "rho": _NUMBER, "mu": _NUMBER}
 _GRANT_FIELDS = {**_BUDGET_FIELDS, "period": _TEXT}
-_FILE_FIELDS = {"name": _NAME, "ledger": _TEXT, "budget": _SECTION, "analysts": _SECTION, "tables": _TABLE}
+_FILE_FIELDS = {
+    "name": _NAME,
+    "ledger": _TEXT,
+    "budget": _SECTION,
+    "analysts": _SECTION,
+    "shared": _TRUTH,
+    "tables": _TABLE,
+}
 
 
 def checked_document(shown: str, document: Any) -> dict[str, Any]:

@@ -48,17 +48,22 @@ class Payer:
         with _staying_paid(entry):
             self.ledger.fail(entry, note)
 
+    @property
+    def shared(self) -> bool:
+        """Whether what others have paid for may be used: never by somebody who has a budget of their own."""
+        return self.policy.shared and self.policy.limit(self.analyst) is None
+
     def denied(self, cost: Cost) -> BudgetExceeded | None:
         """The error that this cost would meet now, or None."""
         return refusal_of(self.ledger, self.policy, cost, analyst=self.analyst)
 
     def answer(self, fingerprint: str) -> bytes | None:
         """The stored answer to an identical question."""
-        return self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst)
+        return self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst, shared=self.shared)
 
     def told(self, names: list[str]) -> dict[str, list[Any]]:
         """What earlier answers have told under these names."""
-        return self.ledger.told(self.policy.name, names, analyst=self.analyst)
+        return self.ledger.told(self.policy.name, names, analyst=self.analyst, shared=self.shared)
 
 
 @contextmanager

@@ -135,7 +135,8 @@ class Policy:
 
     `name` identifies the data set in the ledger; `analysts` are budgets of those who ask, by name, with `"*"` for
     everybody who is not named; `origin` is said in errors. `period` is how often the budget begins again, if it does,
-    and `periods` the same of the budgets of analysts.
+    and `periods` the same of the budgets of analysts. `shared` gives everybody who has no budget of their own, at no
+    cost, what anybody has paid for: stored answers, and bounds that were chosen.
     """
 
     name: str
@@ -146,8 +147,15 @@ class Policy:
     analysts: Mapping[str, Budget] = field(default_factory=dict)
     period: timedelta | None = None
     periods: Mapping[str, timedelta] = field(default_factory=dict)
+    shared: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.shared, bool):
+            raise InvalidArgument("shared", self.shared, "pass True or False")
+        if self.shared and EVERYBODY in self.analysts:
+            raise InvalidArgument(
+                "shared", True, f"the budget of '{EVERYBODY}' in analysts bounds what each of them sees: leave out one"
+            )
         if not self.name.strip():
             raise InvalidArgument("name", self.name, "give the data set a name: the ledger knows it by that")
         object.__setattr__(self, "tables", dict(self.tables))

@@ -71,6 +71,7 @@ def _policy(shown: str, document: dict[str, Any], *, folder: Path) -> Policy:
             analysts=analysts,
             period=period,
             periods=periods,
+            shared=document.get("shared", False),
         )
     except InvalidArgument as error:
         problem = placed(where, error)

@@ -3,7 +3,9 @@ r"""Bounds that earlier answers have told: what was bought is not bought again.
 A bound that nobody stated is chosen privately, at a part of the price (see `choices`). What was chosen is an output
 like any other, paid for and shown with its answer. Whoever has seen it may use it for every later question, so the
 curator does: that is post-processing. The ledger keeps the choices of an answer with the entry that completes it, for
-the analyst who paid and the data that was asked; an answer that failed, or whose process died, leaves none.
+the analyst who paid and the data that was asked; an answer that failed, or whose process died, leaves none. Where the
+policy says that what was paid for is shared, everybody uses it who has no budget of their own: the claim below is about
+the budget of the data, for which it does not matter who asked.
 
 **Claim.** Answers with remembered bounds cost no more than the sum of the costs that the ledger was charged for them.
 *Proof.* What is remembered is a function of earlier outputs. Given these, the plan of a question is fixed before it is
