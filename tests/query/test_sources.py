@@ -201,6 +201,40 @@ def test_a_policy_limits_analysts_by_name_and_everybody_else(tmp_path: Path) -> 
         Curator.open(policy, analyst="ada")
 
 
+def test_a_question_without_a_delta_takes_a_hundredth_of_the_smallest_that_pays_for_it(tmp_path: Path) -> None:
+    policy = shop(tmp_path)
+    limits = '"*" = { epsilon = 5, delta = 1e-7 }\nada = { epsilon = 5 }\nbob = { rho = 0.5 }\n'
+    policy.write_text(f"{policy.read_text()}[analysts]\n{limits}")
+
+    def taken(analyst: str, **given: Any) -> float:
+        with Curator.open(policy, analyst=analyst, **given) as curator:
+            target = curator.explain(COUNT, epsilon=0.5).target
+            assert target is not None
+            return target.delta
+
+    assert taken("eve") == taken("eve") == pytest.approx(1e-9)
+    assert taken("ada") == 0
+    assert taken("bob") == 1e-8  # zCDP admits Gaussian noise, which the delta of the data set's budget is for
+    with Ledger.open(tmp_path / "shop.ledger") as ledger:
+        ledger.enrol("few", ["zoe"])
+        ledger.limit("shop", Budget(epsilon=1.0, delta=1e-8), group="few")
+    assert taken("zoe") == pytest.approx(1e-10)
+    looking = Ledger.open(tmp_path / "shop.ledger", read_only=True)
+    assert taken("new", ledger=looking) == pytest.approx(
+        1e-9
+    )  # what the policy will give, if the ledger may not be written to
+
+    def ask(analyst: str, delta: float | None) -> None:
+        with Curator.open(policy, analyst=analyst) as curator:
+            for spend in range(20):
+                text = f"SELECT items, COUNT(*) FROM visits WHERE spend > {spend} GROUP BY items"
+                curator.sql(text, epsilon=0.02, delta=delta)
+
+    ask("eve", None)
+    with pytest.raises(BudgetExceeded, match="delta"):  # a tenth of it each time, and it is soon gone
+        ask("tom", 1e-8)
+
+
 def test_budgets_of_a_policy_begin_again_if_it_says_so(tmp_path: Path) -> None:
     policy = shop(tmp_path)
     text = policy.read_text() + '[analysts]\n"*" = { epsilon = 0.5, period = "4 weeks" }\nada = { epsilon = 2 }\n'

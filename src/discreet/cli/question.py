@@ -57,7 +57,10 @@ Epsilon = Annotated[
 Delta = Annotated[
     float | None,
     typer.Option(
-        "--delta", parser=number, metavar="DELTA", help="Goes with --epsilon; by default 1/100 of the budget's."
+        "--delta",
+        parser=number,
+        metavar="DELTA",
+        help="Goes with --epsilon; by default 1/100 of the smallest that the budgets have.",
     ),
 ]
 Rho = Annotated[

@@ -20,7 +20,6 @@ from discreet.query.target import Target, target_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from discreet.accounting import Budget
     from discreet.query.catalog import Catalog
     from discreet.query.plan import Question
     from discreet.query.policy import Policy
@@ -102,9 +101,9 @@ class Asked:
 class Desk:
     """Takes questions about the tables of a policy: what the text, the call and the policy say becomes an `Asked`."""
 
-    def __init__(self, policy: Policy, catalog: Catalog, budget: Budget) -> None:
+    def __init__(self, policy: Policy, catalog: Catalog, *, delta: float) -> None:
         self._policy, self._catalog = policy, catalog
-        self._budget = budget  # the default delta of questions follows it
+        self._delta = delta  # of questions that state none
         self._questions: dict[str, Question] = {}  # by their text
 
     def take(
@@ -124,7 +123,7 @@ class Desk:
         if delta is None and written_delta is not None:
             delta = written_delta
         free = not question.blocks and epsilon is None and cost is None
-        target = None if free else target_of(epsilon, delta, cost, self._budget)
+        target = None if free else target_of(epsilon, delta, cost, default=self._delta)
         stated = {name: value for name, value in call.items() if value is not None}
         options = Options.of({**self._defaults(question), **written, **stated})
         options.check(question)

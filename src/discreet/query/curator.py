@@ -14,7 +14,7 @@ from discreet.query.asked import Asked, Desk
 from discreet.query.builder import Selection, rows_of
 from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes, told_by
-from discreet.query.limits import set_limit
+from discreet.query.limits import default_delta, set_limit
 from discreet.query.measuring import Measured, measure
 from discreet.query.models import with_price
 from discreet.query.opening import establish, ledger_of, policy_of
@@ -48,7 +48,7 @@ class Curator:
     def __init__(self, policy: Policy, *, engine: DuckDBEngine, catalog: Catalog, ledger: Ledger, analyst: str) -> None:
         self.policy, self.ledger, self.analyst = policy, ledger, analyst
         self._engine, self._catalog = engine, catalog
-        self._desk = Desk(policy, catalog, self.budget)
+        self._desk = Desk(policy, catalog, delta=default_delta(ledger, policy, analyst))
         self._closed = False
         self._files = versions_of(policy)  # of the data that the answers are about
 
@@ -128,12 +128,13 @@ class Curator:
     ) -> Answer:
         """The private answer to a SQL question, paid from the budget.
 
-        Say what it may cost: `epsilon` (with `delta`, by default a hundredth of the budget's), or `cost`. The other
-        arguments override what the policy and the defaults say about contributions; see "How contribution bounding
-        works". A question that measures what an earlier one has measured at the same price (in other words, another
-        order, a ratio of the same numbers) is made of what the ledger keeps of that one, at no cost, unless `reuse` is
-        False. Bounds that three earlier answers have told are used again and not paid for, in either case. A question
-        that reads public tables alone is free and needs no price.
+        Say what it may cost: `epsilon` (with `delta`, by default a hundredth of the budget's, or of the analyst's or
+        their group's if that is smaller), or `cost`. The other arguments override what the policy and the defaults say
+        about contributions; see "How contribution bounding works". A question that measures what an earlier one has
+        measured at the same price (in other words, another order, a ratio of the same numbers) is made of what the
+        ledger keeps of that one, at no cost, unless `reuse` is False. Bounds that three earlier answers have told are
+        used again and not paid for, in either case. A question that reads public tables alone is free and needs no
+        price.
         """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
         self._check_open()

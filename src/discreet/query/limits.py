@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from discreet.accounting import Filter
 from discreet.errors import BudgetExceeded
+from discreet.query.target import DELTA_SHARE
 
 if TYPE_CHECKING:
     from discreet.accounting import Budget, Cost
     from discreet.ledger import Ledger
     from discreet.query.policy import Policy
 
-__all__ = ["refusal_of", "set_limit"]
+__all__ = ["default_delta", "refusal_of", "set_limit"]
 
 
 def set_limit(ledger: Ledger, policy: Policy, analyst: str) -> None:
@@ -26,6 +27,18 @@ def set_limit(ledger: Ledger, policy: Policy, analyst: str) -> None:
         ledger.limit(policy.name, limit, analyst=analyst, period=policy.renewal(analyst))
     elif limit is None and analyst in policy.analysts:
         ledger.limit(policy.name, policy.analysts[analyst], analyst=analyst, period=policy.renewal(analyst))
+
+
+def default_delta(ledger: Ledger, policy: Policy, analyst: str) -> float:
+    """The delta of a question that states none: a hundredth of the smallest of the budgets that pay for it.
+
+    A budget in rho or mu that an analyst has beside that of the data has no part in it: it admits Gaussian noise.
+    """
+    standings = ledger.standings(policy.name, analyst=analyst)
+    missing = _missing(ledger, policy, analyst)
+    others = [one.budget for one in standings if one.holder != "dataset"] + ([] if missing is None else [missing])
+    whole = next(one.budget for one in standings if one.holder == "dataset")
+    return min([whole.delta, *(budget.delta for budget in others if budget.unit == "epsilon")]) / DELTA_SHARE
 
 
 def refusal_of(ledger: Ledger, policy: Policy, cost: Cost, *, analyst: str) -> BudgetExceeded | None:

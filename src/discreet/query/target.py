@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from discreet.accounting import Budget, Cost
+from discreet.accounting import Cost
 from discreet.arguments import nonnegative, positive
 from discreet.errors import InvalidArgument
 
@@ -12,7 +12,7 @@ __all__ = ["DELTA_SHARE", "Target", "target_of"]
 
 MOST_EPSILON = 600.0
 DELTA_SHARE = 100
-"""A question that states no delta takes this fraction of the budget's."""
+"""A question that states no delta takes this fraction of the smallest that the budgets have which pay for it."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Target:
         return f"epsilon = {self.epsilon:g}" + (f", delta = {self.delta:g}" if self.delta else "")
 
 
-def target_of(epsilon: object, delta: object, cost: object, budget: Budget) -> Target:
-    """The target of a call: `epsilon` with an optional `delta`, or a `cost` that is a plain guarantee."""
+def target_of(epsilon: object, delta: object, cost: object, *, default: float) -> Target:
+    """The target of a call: `epsilon` with `delta` or the default one, or a `cost` that is a plain guarantee."""
     if (epsilon is None) == (cost is None):
         raise InvalidArgument(
             "epsilon, cost",
@@ -86,10 +86,10 @@ def target_of(epsilon: object, delta: object, cost: object, budget: Budget) -> T
         if delta is not None:
             raise InvalidArgument("delta", delta, "goes with epsilon=; a cost states its own")
         return _of_cost(cost)
-    default = budget.delta / DELTA_SHARE if delta is None else nonnegative("delta", delta)
+    slack = default if delta is None else nonnegative("delta", delta)
     if positive("epsilon", epsilon) > MOST_EPSILON:
         raise InvalidArgument("epsilon", epsilon, f"above {MOST_EPSILON:g} nobody is protected; 0.1 to 1 is usual")
-    return Target(epsilon=positive("epsilon", epsilon), delta=default)
+    return Target(epsilon=positive("epsilon", epsilon), delta=slack)
 
 
 def _of_cost(cost: object) -> Target:
