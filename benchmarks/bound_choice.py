@@ -27,9 +27,8 @@ from scipy.special import logsumexp
 from discreet.query.allocation import Allocation, allocate
 from discreet.query.choices import STEPS, bound_of, preference, units_above
 from discreet.query.laws import LAPLACE, Law, staircase_law
-from discreet.query.losses import excess, usual
+from discreet.query.losses import SURELY, excess, usual
 from discreet.query.remembered import Choice
-from discreet.query.run import SURELY
 from discreet.query.target import Target
 
 if TYPE_CHECKING:

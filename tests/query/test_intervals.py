@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import Budget, Curator
+from discreet.errors import InvalidArgument
 from discreet.query.intervals import with_intervals
 from discreet.query.laws import GAUSSIAN, LAPLACE
 from discreet.query.parse import parse
 from query import noiseless, shop
+from query.tables import visits
 from query.test_answers import QUESTIONS
 
 NOISY = """SELECT * FROM (VALUES
@@ -262,3 +264,33 @@ def test_a_share_of_a_total_writes_the_total_a_few_times_only() -> None:
     assert lacking == {}
     assert sql.count("OVER (") <= 16
     assert len(sql) < 10_000
+
+
+def test_a_larger_allowance_moves_the_one_end_where_something_may_be_cut_off() -> None:
+    with Curator.open({"t": visits(50, 3000)}, unit="u", budget=Budget(epsilon=10.0), ledger=":memory:") as curator:
+        answer = curator.sql("SELECT COUNT(*) AS n FROM t", epsilon=1.0)
+        again = curator.sql("SELECT COUNT(*) AS n FROM t", epsilon=1.0)
+    ends = {times: answer.intervals(0.95, allowance=times).to_pylist()[0] for times in (0, 1, 4)}
+    assert ends[1] == answer.intervals(0.95).to_pylist()[0]
+    assert ends[0]["n_high"] < ends[1]["n_high"] < ends[4]["n_high"]
+    assert ends[4]["n_low"] >= ends[0]["n_low"]  # the noise needs less of the interval where much is allowed for
+    below, above = ends[0]["n"] - ends[0]["n_low"], ends[0]["n_high"] - ends[0]["n"]
+    assert abs(below - above) <= 1  # noise alone, in whole numbers
+    assert again.repeated
+    assert again.cautions == answer.cautions  # kept with the answer
+    assert any("too short (number of rows)" in caution for caution in answer.cautions)  # 50 people are few
+    with pytest.raises(InvalidArgument, match="allowance"):
+        answer.intervals(0.95, allowance=-1.0)
+    with pytest.raises(InvalidArgument, match="allowance"):
+        answer.intervals(0.95, allowance=float("nan"))
+
+
+def test_stated_bounds_leave_no_doubt_and_averages_without_bounds_say_what_is_not_in_their_intervals() -> None:
+    with Curator.open({"t": visits(50, 3000)}, unit="u", budget=Budget(epsilon=10.0), ledger=":memory:") as curator:
+        stated = curator.sql("SELECT COUNT(*) AS n FROM t", epsilon=1.0, max_rows=20)
+        assert stated.cautions == ()
+        assert stated.intervals(allowance=4).equals(stated.intervals())
+        free = curator.sql("SELECT AVG(n) AS m FROM t", epsilon=1.0)
+        bound = curator.sql("SELECT AVG(n) AS m FROM t", epsilon=1.0, bounds={"n": (-5, 50)})
+    assert any("does not allow for values that the chosen bound cuts off" in rule for rule in free.report)
+    assert not any("does not allow" in rule for rule in bound.report)

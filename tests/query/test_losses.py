@@ -16,6 +16,7 @@ from discreet.query.laws import GAUSSIAN, LAPLACE, NoisySum
 from discreet.query.losses import (
     _lognormal_excess,
     allowance,
+    doubt,
     heaviness,
     looked_share,
     shortfall,
@@ -27,6 +28,7 @@ from discreet.query.measuring import measure
 from discreet.query.options import Options
 from discreet.query.plan import Aggregate
 from discreet.query.private import private_plan
+from discreet.query.remembered import Choice
 from discreet.query.target import Target
 from query.tables import PUBLIC, block, session_of, visits
 
@@ -93,16 +95,37 @@ def test_the_heaviness_of_a_tail_follows_its_exponent() -> None:
         """The size that 5 of 10 000 units exceed, where a tenth exceeds 10."""
         return heaviness(10 * 200 ** (1 / exponent), tenth=10.0, **facts | others)
 
-    assert of(2.0) == pytest.approx(4.0)
-    assert of(1.5) == pytest.approx(16.0)
+    assert of(2.0) == pytest.approx(5.0)
+    assert of(1.5) == pytest.approx(5 * 2**2.5)
     assert of(4.0) == of(30.0) == 1.0
-    assert of(1.01) == 30.0
-    assert of(2.0, chosen=0.05) == pytest.approx(4.0**0.25)
+    assert of(1.01) == 40.0
+    assert of(2.0, chosen=0.05) == pytest.approx(4.25**0.25**0.8)
+    assert of(2.0, chosen=0.6) == pytest.approx(6.5)  # a choice that is well paid tells more
     assert of(2.0, looked=0.001) == 1.0  # too few to tell
     assert of(2.0, units=-50.0) == heaviness(1.0, tenth=1e9, **facts) == 1.0
-    assert of(2.0, units=-50.0, groups=1) == of(2.0, units=-50.0, groups=0) == 2.0  # one unit may decide
-    assert of(2.0, units=-50.0, groups=4) == 1.25
-    assert of(2.0, groups=1) == pytest.approx(4.0)
+    assert of(2.0, units=-50.0, groups=1) == of(2.0, units=-50.0, groups=0) == 2.3  # one unit may decide
+    assert of(2.0, units=-50.0, groups=4) == pytest.approx(1.325)
+    assert of(2.0, groups=1) == pytest.approx(5.0)
+    # a coarse look may have missed a heavy tail
+    assert of(30.0, looked=0.004, groups=1) == pytest.approx(1.12)
+    assert of(30.0, looked=0.01, groups=1) == 1.0
+
+
+def test_a_doubt_is_said_where_a_tail_is_heavy_or_units_are_few_and_nowhere_else() -> None:
+    def of(exponent: float, *, units: float = 1e5, spread: float = 0.0, single: bool = True) -> str | None:
+        """Of the bound that 7 units exceed, where a tenth exceeds 16."""
+        number = round(STEPS * (4 + np.log2(units / 70) / exponent)) if units > 70 else 16
+        told = {"units": units, "size": 4 * STEPS, "looked": 0.01, "spread": spread}
+        return doubt(Choice(number, 0.2, 1.28, 2.0, **told), single=single)
+
+    assert of(4.0) is of(3.0) is of(3.0, spread=2.0, single=False) is None
+    assert "many times larger" in (of(1.8) or "")
+    assert "many times larger" in (of(1.8, spread=2.0, single=False) or "")
+    assert "too few" in (of(4.0, units=1000.0) or "")
+    assert "guess" in (of(4.0, units=150.0) or "")
+    assert "guess" in (of(4.0, units=-30.0) or "")
+    assert of(4.0, units=2000.0) is None
+    assert doubt(Choice(20, 0.2, 1.28, 2.0), single=True) is None  # nothing was looked at
 
 
 @pytest.mark.parametrize("people", [200, 1000])
@@ -261,9 +284,11 @@ def test_the_expected_loss_grows_with_the_tail_and_has_a_least_and_a_largest_val
     assert of(1.0, groups=3, allowed=3.0) / usually * usual(3, gaussian=True) == pytest.approx(1.5)
     found = [of(ratio) for ratio in (3.0, 5.0, 8.0, 12.0)]
     assert 0.5 + 4 / 365 < found[0] < found[1] < found[2] < found[3]
-    assert of(1e6) == pytest.approx(3 + 12 / 365)
+    assert of(1e6) == pytest.approx(1.5 * (3 + 12 / 365))
+    assert of(1e6, looked=0.0005) == pytest.approx(3 + 12 / 365)  # a coarse look finds tails where there are none
+    assert of(1.0, looked=0.0005) == pytest.approx(0.5 + 4 / 365 + 0.6 / 2)  # and misses them where they are
     assert of(5.0, spread=8.0) == pytest.approx(of(5.0) * 8 / 6)
-    assert of(8.0, units=500.0) == pytest.approx(1 + 0.5 / 365)  # too few to tell
+    assert of(8.0, units=500.0) == pytest.approx(1.3 + 0.7 / 365)  # too few to tell
     assert not tells(500.0, looked=0.02)
     assert tells(1000.0, looked=0.02)
     assert looked_share(1e5, above=300.0) == 0.9

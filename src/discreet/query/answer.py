@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from discreet.arguments import unit_fraction
+from discreet.arguments import nonnegative, unit_fraction
 from discreet.engines import Sandbox
 from discreet.errors import DiscreetError, InvalidArgument
 from discreet.query.cells import cells, printable
@@ -18,7 +18,7 @@ from discreet.query.estimates import noisy_table
 from discreet.query.intervals import takes_extremes, with_intervals
 from discreet.query.losses import summed
 from discreet.query.projection import plain_columns, projected
-from discreet.query.report import bound_names
+from discreet.query.report import bound_names, doubts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -143,18 +143,22 @@ class Answer:
         bars = ErrorBars.of(self.intervals(confidence), column, names=self.columns, confidence=confidence)
         return bars.plot(ax=ax, label=label, title=title, path=path)
 
-    def intervals(self, confidence: float = 0.95) -> pa.Table:
+    def intervals(self, confidence: float = 0.95, *, allowance: float = 1.0) -> pa.Table:
         """The answer with <column>_low and <column>_high beside every column that has an interval.
 
         Each holds with this probability for counts and sums of all rows: it has the noise in it and an allowance for
         what a chosen bound cuts off, see "How each aggregate is made private". What the policy or the question itself
         limits (declared bounds, `max_rows`, `max_groups`) is not in it. A number that is computed from others, also
         over several groups, has an interval that combines theirs; `no_interval` says which columns have none, and why.
+
+        The allowance is made for tables in which few units are many times larger than the others. Whoever knows that
+        some are asks for more: with `allowance=4` it is four times as large. `cautions` says where that is advisable.
         """
-        level = unit_fraction("confidence", confidence)
+        level, times = unit_fraction("confidence", confidence), nonnegative("allowance", allowance)
         groups = sum(block.groups for block in self._measured)
         at_once = 1 - (1 - level) / max(1, groups) if takes_extremes(self.question) else None
-        tables = {f"noisy_{i}": noisy_table(block, level, at_once=at_once) for i, block in enumerate(self._measured)}
+        blocks = [block.allowing(times) for block in self._measured]
+        tables = {f"noisy_{i}": noisy_table(block, level, at_once=at_once) for i, block in enumerate(blocks)}
         shown, known = _sandbox(os.getpid()), {**tables, **self._public}
         try:
             return shown.run(self._with_ends[0], known)
@@ -165,6 +169,11 @@ class Answer:
     def no_interval(self) -> dict[str, str]:
         """The noisy columns that have no interval, each with the reason."""
         return dict(self._with_ends[1])
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Where intervals of chosen bounds may be too short, as far as the released numbers tell."""
+        return tuple(dict.fromkeys(line for block in self._measured for line in doubts_of(block.plan, block.doubts)))
 
     @cached_property
     def _with_ends(self) -> tuple[str, dict[str, str]]:

@@ -88,6 +88,7 @@ def _table(measured: Measured) -> pa.Table:
         "moments": [_facts(noisy) for noisy in measured.moments],
         "distincts": [_facts(noisy) for noisy in measured.distincts],
         "bounds": measured.bounds,
+        "doubts": {str(i): reason for i, reason in measured.doubts.items()},
         "paid": measured.cost.to_json(),
     }
     return pa.table(columns).replace_schema_metadata({_FIELD: json.dumps(facts).encode()})
@@ -132,4 +133,6 @@ def _measured(table: pa.Table, plan: Private) -> Measured:
     )
     keys = {key.column: table[f"key {key.column}"] for key in plan.block.keys}
     paid = Cost.from_json(facts["paid"]) if "paid" in facts else None
-    return Measured(plan, keys, table.num_rows, sums("moment"), ranks, sums("distinct"), facts["bounds"], paid=paid)
+    doubts = {int(i): str(reason) for i, reason in facts.get("doubts", {}).items()}
+    found = (sums("moment"), ranks, sums("distinct"))
+    return Measured(plan, keys, table.num_rows, *found, facts["bounds"], paid=paid, doubts=doubts)

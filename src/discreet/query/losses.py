@@ -18,16 +18,18 @@ and by 3/2 at least on the Gaussian path.
 On the Gaussian path with public groups more is known, and a is what a group of average size is expected to lose, with
 three tenths more for safety, and at least 1/2 + min(1, 4/G), because few units decide where there are few groups:
 
-    a = 1.3 n' r x / (s' G),
+    a = 1.3 n' r x max(1, x) / (s' G),
 
 where n' = n* + 1/e units exceed C (e is the epsilon of its choice), r is the sum of their numbers over their norm (see
 `choices`), s = s' C, and a unit above C is above it by x C on average. x is taken from C and a second quantile of the
 sizes, the one that a tenth of the n units exceeds, or 2 n' if that is more: for a lognormal law of sizes with these two
 quantiles x is a closed form, and for a power law it is 1 / (b - 1), which is larger in the tail and is used where fewer
-than a twentieth of the units are above. A choice with a preference of C^-c takes a C that is too large by a factor of
-e^(1/c) on average, and is divided by the root of that: to divide by all of it would be too little allowed for in half
-of the cases. Where the table is too small to tell, a is 1 + 1/(2G): then a bound may be
-far from the one that is looked for.
+than a twentieth of the units are above. Where x is above 1 the largest unit decides, and loses more than is expected of
+it: hence the second x. A choice with a preference of C^-c takes a C that is too large by a factor of e^(1/c) on
+average, and is divided by the root of that: to divide by all of it would be too little allowed for in half of the
+cases. A look of epsilon l at n units is coarse if n l is below 100: then it may have missed a heavy tail, or found one
+where there is none. The least a is larger there, by up to 0.6 (1 - n l / 100), and there is no second x. Where the
+table is too small to tell, n l < 15, a is 1.3 + 0.7/G: then a bound may be far from the one that is looked for.
 
 Elsewhere, tails that fall slowly lose more. For a chosen bound C, the size q that nine units in ten do not exceed and
 the number n of units, both found privately at a small price, the exponent of the tail is about
@@ -36,8 +38,13 @@ the number n of units, both found privately at a small price, the exponent of th
 
 if about n' units exceed C: a unit is larger than x with a probability like x^-b. What n' units lose is then
 n' C / (b - 1) on average, and may be several times that. The allowance is multiplied
-by 4 / (b - 1)^2 where that is above 1, up to 30; by less where e is small, because a bound that was chosen coarsely may
-be far above all units; and by 1 + 1/G where the table is too small to tell.
+by (4 + 5 e) / (b - 1)^2.5 where that is above 1, up to 40; by less where e is small, because a bound that was chosen
+coarsely may be far above all units; by 1 + 0.2/G at least as far as the look is coarse; and by 1 + 1.3/G where the
+table is too small to tell.
+
+These rules are as wide as tables without heavy tails can bear. Under power laws of exponent 2 and less they hold less
+often than they say where people are few: the tail of two thousand people is a dozen of them, and a look at a hundredth
+of epsilon does not see a dozen. Where the released numbers leave that open, `doubt` says so.
 
 A bound that is known from earlier answers was chosen for the noise that there was then. The allowance is proportional
 to that, if the noise is smaller now (`excess`).
@@ -63,11 +70,26 @@ if TYPE_CHECKING:
     from discreet.query.laws import NoisySum
     from discreet.query.remembered import Choice
 
-__all__ = ["allowance", "excess", "heaviness", "looked_share", "shortfall", "summed", "tells", "usual"]
+__all__ = [
+    "SURELY",
+    "allowance",
+    "doubt",
+    "excess",
+    "heaviness",
+    "looked_share",
+    "shortfall",
+    "summed",
+    "tells",
+    "usual",
+]
 
-_HEAVIEST = 30.0
-_SURE = 0.2
-"""A choice at this epsilon is near enough to what it looks for to tell a heavy tail from a bound that is too large."""
+_HEAVIEST, _STEEP = 40.0, 2.5
+_SURE, _UNSURE = 0.2, 0.8
+"""A choice at this epsilon is near enough to what it looks for to tell a heavy tail from a bound that is too large; and
+by which power of what is missing to that an allowance for a heavy tail is smaller."""
+
+_SMALL, _UNSEEN_OF = 1.3, 0.2
+"""How many times more is allowed for a single number where a table is too small to tell, and a look is coarse."""
 
 _TOLD = 15.0
 """A table with fewer units than this over epsilon says nothing about its tail."""
@@ -75,12 +97,28 @@ _TOLD = 15.0
 _GAUSSIAN, _LAPLACE = (0.5, 0.5), (1.5, 3.5)
 """a for many groups, and how much more it is for one."""
 
-_UNTOLD, _LARGEST = (1.0, 0.5), (3.0, 12.0)
+_UNTOLD, _LARGEST = (1.3, 0.7), (3.0, 12.0)
 """The same on the Gaussian path with public groups: where a table is too small to tell, and at most."""
+
+_COARSE = 100.0
+"""Units times the epsilon of a look: with fewer, the look cannot exclude a heavy tail."""
+
+_UNSEEN = 0.6
+"""So much more is allowed for at least where a look is coarse, in standard deviations."""
+
+_HEAVIER = 1.5
+"""How much larger the largest allowance is where a look is fine."""
 
 _SAFETY = 1.3
 _FEW = 4.0
 """Up to so many groups one standard deviation more is allowed for."""
+
+_GUESSED, _DOUBTFUL = (8.0, 20.0), 2.2
+"""Units times the epsilon of a choice below which it is a guess, for one number and by group; and the exponent of a
+tail below which intervals hold less often."""
+
+SURELY = 1.4
+"""The standard deviation of a number of units that is counted with epsilon 1."""
 
 _SUMMED = 1.5
 _TENTH = 0.1
@@ -119,15 +157,22 @@ def heaviness(
     `looked`; `above` is n', `chosen` the epsilon of the choice of the bound, and `groups` is G.
     """
     if not tells(units, looked=looked):
-        return 1 + 1 / max(groups, 1)
+        return 1 + _SMALL / max(groups, 1)
     exponent = math.log(max(units / 10 / above, 1.5)) / math.log(max(bound / tenth, 1.05))
-    heavy = min(max(1.0, 4 / max(exponent - 1, 0.1) ** 2), _HEAVIEST)
-    return float(heavy ** min(1.0, chosen / _SURE))
+    steep = 4 + 5 * min(chosen, 0.5)
+    heavy = min(max(1.0, steep / max(exponent - 1, 0.1) ** _STEEP), _HEAVIEST)
+    least = 1 + _UNSEEN_OF * _unseen(units, looked) / max(groups, 1)
+    return float(max(heavy ** min(1.0, (chosen / _SURE) ** _UNSURE), least))
 
 
 def tells(units: float, *, looked: float) -> bool:
     """Whether a look that costs this epsilon tells something about a table of about so many units."""
     return units * looked > _TOLD
+
+
+def _unseen(units: float, looked: float) -> float:
+    """1 for a look that tells nothing, 0 for one that would see a heavy tail."""
+    return max(0.0, 1 - units * looked / _COARSE)
 
 
 def looked_share(units: float, *, above: float) -> float:
@@ -162,8 +207,11 @@ def shortfall(
     if share < _TAIL:
         exponent = math.log(max(beyond / share, 1.2)) / apart
         over = max(over, 1 / max(exponent - 1, 0.1))
+    unseen = _unseen(units, looked)
     lost = _SAFETY * above * spread * over / (noise * groups)
-    least, largest = _GAUSSIAN[0] + min(1.0, _FEW / groups), _LARGEST[0] + _LARGEST[1] / groups
+    least, largest = _GAUSSIAN[0] + min(1.0, _FEW / groups) + _UNSEEN * unseen, _LARGEST[0] + _LARGEST[1] / groups
+    if not unseen:
+        lost, largest = lost * max(1.0, over), largest * _HEAVIER
     return min(max(lost, least), largest) / usually
 
 
@@ -211,6 +259,26 @@ def excess(chosen: Choice, noise: float, *, groups: int) -> float:
                 groups=groups,
             )
     return heavy * max(1.0, chosen.noise / noise)
+
+
+def doubt(chosen: Choice, *, single: bool) -> str | None:
+    """Why an interval may be too short that allows for what this bound cuts off, by the numbers that were released.
+
+    None where nothing speaks for it. `single` says that one number is asked for.
+    """
+    if chosen.units is None or chosen.size is None:
+        return None
+    few, above = _GUESSED[0] if single else _GUESSED[1], chosen.allowed + 1 / chosen.epsilon
+    if chosen.units - SURELY / chosen.looked < few / chosen.epsilon:
+        return "there may be so few units that its bound is a guess, and a low one"
+    if not tells(chosen.units, looked=chosen.looked):
+        return "there are too few units to tell whether some are many times larger than the others"
+    beyond = 1 - looked_share(chosen.units, above=above) if chosen.spread else _TENTH
+    share = above / chosen.units
+    if share >= min(_TAIL, beyond):
+        return None
+    exponent = math.log(beyond / share) / math.log(max(bound_of(chosen.number) / bound_of(chosen.size), 1.05))
+    return "some units may be many times larger than nearly all others" if exponent < _DOUBTFUL else None
 
 
 def usual(groups: int, *, gaussian: bool) -> float:

@@ -26,7 +26,8 @@ __all__ = ["Measured", "measure"]
 class Measured:
     """The noisy numbers of a block: keys of its groups, moments, ranks and distinct counts, and the bounds used.
 
-    `told` are the choices that were bought for it, each with its digest. `paid` is what it cost, if that was read from
+    `told` are the choices that were bought for it, each with its digest. `doubts` says by number of a moment why an
+    interval of it may be too short, as far as released numbers tell. `paid` is what it cost, if that was read from
     the ledger: the plan may know more by now.
     """
 
@@ -39,6 +40,16 @@ class Measured:
     bounds: dict[str, float] = field(default_factory=dict)
     told: tuple[tuple[str, Choice], ...] = ()
     paid: Cost | None = None
+    doubts: dict[int, str] = field(default_factory=dict)
+
+    def allowing(self, times: float) -> Measured:
+        """The same numbers, with so many times the allowance for what chosen bounds cut off."""
+        if times == 1:
+            return self
+        moments, distincts = (
+            tuple(replace(noisy, lost=times * noisy.lost) for noisy in sums) for sums in (self.moments, self.distincts)
+        )
+        return replace(self, moments=moments, distincts=distincts)
 
     @property
     def cost(self) -> Cost:
@@ -59,4 +70,8 @@ def measure(session: Session, plan: Private, generator: Generator | None = None)
     moments = measure_moments(run)
     ranks = measure_ranks(run) if plan.ranks else ()
     distincts = tuple(measure_distinct(run, i) for i in range(len(plan.distincts)))
-    return Measured(plan, run.keys(), run.size, moments, ranks, distincts, run.bounds, tuple(run.told))
+    doubts = {
+        int(place.partition(" ")[2]): reason for place, reason in run.doubts.items() if place.startswith("moment")
+    }
+    told = tuple(run.told)
+    return Measured(plan, run.keys(), run.size, moments, ranks, distincts, run.bounds, told, doubts=doubts)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from discreet.query.moments import moments_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from discreet.query.moments import Moment
     from discreet.query.private import Private
 
-__all__ = ["bound_names", "in_words", "report_of"]
+__all__ = ["bound_names", "doubts_of", "in_words", "report_of"]
 
 
 def report_of(plans: tuple[Private, ...]) -> tuple[str, ...]:
@@ -37,6 +39,16 @@ def bound_names(plan: Private) -> dict[str, str]:
     for i, distinct in enumerate(plan.distincts):
         named[plan.bound_of_distinct(i)] = f"distinct values of a unit, for {distinct.label}"
     return named
+
+
+def doubts_of(plan: Private, doubts: Mapping[int, str]) -> list[str]:
+    """What to say about moments whose intervals may be short, for these reasons."""
+    return [
+        f"the interval may be too short ({in_words(plan, plan.moments[i])}): {reason}; state max_rows, or see "
+        "intervals(allowance=4)"
+        for i, reason in doubts.items()
+        if i < len(plan.moments)
+    ]
 
 
 def _of_plan(plan: Private) -> list[str]:
@@ -65,6 +77,16 @@ def _of_plan(plan: Private) -> list[str]:
         what = "in size" if plan.single else norm
         lines.append(
             f"What a unit contributes is shrunk to a bound {what}, chosen privately so that few units exceed it."
+        )
+    unbounded = [
+        aggregate.label
+        for aggregate in plan.block.aggregates
+        if aggregate.function.startswith(("avg", "variance", "stddev")) and aggregate.bounds is None
+    ]
+    if unbounded:
+        lines.append(
+            f"{', '.join(dict.fromkeys(unbounded))}: the interval does not allow for values that the chosen bound cuts "
+            "off: state bounds where some are many times larger than nearly all others."
         )
     if plan.ranks and not plan.block.row_level:
         lines.append("Quantiles weigh down the rows of units that have more rows than nine units in ten.")

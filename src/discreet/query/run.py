@@ -25,7 +25,7 @@ from discreet.query.choices import (
     units_above,
 )
 from discreet.query.laws import NoisySum
-from discreet.query.losses import allowance, excess, looked_share, tells
+from discreet.query.losses import SURELY, allowance, doubt, excess, looked_share, tells
 from discreet.query.remembered import Choice
 
 if TYPE_CHECKING:
@@ -40,13 +40,10 @@ if TYPE_CHECKING:
     from discreet.query.plan import Key
     from discreet.query.private import Private
 
-__all__ = ["SURELY", "Run"]
+__all__ = ["Run"]
 
 _KEPT = 1 << 16
 """Keys of up to so many public groups are kept for the next question."""
-
-SURELY = 1.4
-"""The standard deviation of a number of units that is counted with epsilon 1."""
 
 _SHARE_OF_UNITS = 0.9
 """Quantiles weigh down the units that have more rows than this share of all; tails of sizes are beyond it."""
@@ -82,6 +79,7 @@ class Run:
         self.bounds: dict[str, float] = {}
         self.used: dict[str, Choice] = {}  # by place of the plan
         self.told: list[tuple[str, Choice]] = []  # what was bought, by digest
+        self.doubts: dict[str, str] = {}  # why an interval may be short, by place, from what was released
         self.counted: float | None = None  # units, with noise, where a look has told
         self.selected: dict[str, pa.ChunkedArray] | None = None  # keys that were selected while they were summed
         self.skew = 1.0  # mean over median of the groups' sizes, where that is known from the selection of keys
@@ -288,5 +286,8 @@ class Run:
 
     def cut(self, noisy: NoisySum, place: str, *, sign: int) -> NoisySum:
         """The same numbers, with an allowance for what the bound of this place has cut off."""
+        reason = doubt(self.used[place], single=self.size <= 1)
+        if reason is not None:
+            self.doubts[place] = reason
         more = excess(self.used[place], self.plan.noise_for(place), groups=max(1, self.size))
         return replace(noisy, lost=allowance(noisy, sign=sign, skew=self.skew * more))
