@@ -358,6 +358,35 @@ def unprivileged(path: Path, write: bool) -> str:
         return str(error)
 
 
+def looked_at(path: Path) -> list[float]:
+    """Somebody who may not write looks before, while and after somebody who may does: what they see is left."""
+    with Ledger.open(path) as ledger:
+        ledger.establish("d", BUDGET)
+    path.chmod(0o644)
+    ours, theirs = os.pipe()
+
+    def work(end: int) -> None:
+        os.setgid(65534)
+        os.setuid(65534)
+        looking = Ledger.open(path, read_only=True)
+        for _ in range(3):
+            say(end, looking.remaining("d"))
+            os.read(ours, 1)
+
+    child, end = forked(work)
+    seen = [os.read(end, 100)]
+    with Ledger.open(path) as ledger:
+        ledger.reserve("d", COST)
+        os.write(theirs, b".")
+        seen.append(os.read(end, 100))
+        ledger.reserve("d", COST)
+    os.write(theirs, b".")
+    seen.append(os.read(end, 100))
+    os.write(theirs, b".")
+    assert os.waitpid(child, 0)[1] == 0
+    return [float(line) for line in seen]
+
+
 if __name__ == "__main__":
     scenario, place, *rest = sys.argv[1:]
     scenarios: dict[str, Callable[..., object]] = {
@@ -369,6 +398,7 @@ if __name__ == "__main__":
         "parted": lambda: parted(Path(place)),
         "forking": lambda: forked_in_use(Path(place), int(rest[0])),
         "inside": lambda: forked_inside(Path(place)),
+        "looking": lambda: looked_at(Path(place)),
         "full": lambda: full(Path(place), int(rest[0])),
         "unprivileged": lambda: unprivileged(Path(place), rest[0] == "write"),
     }

@@ -188,6 +188,11 @@ def public_place() -> Iterator[Path]:
     shutil.rmtree(place)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only a privileged user can become another one")
+def test_whoever_may_only_read_sees_what_is_written_meanwhile(public_place: Path) -> None:
+    assert run("looking", public_place / "l.db") == [1.0, 0.999, 0.998]
+
+
 @pytest.mark.parametrize("protected", ["file", "file and directory"])
 def test_a_read_only_file_can_be_read_and_gives_a_clear_error_on_writing(public_place: Path, protected: str) -> None:
     path = public_place / "l.db"

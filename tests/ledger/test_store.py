@@ -183,6 +183,19 @@ def test_odd_names_of_files_are_no_trouble(tmp_path: Path, monkeypatch: pytest.M
         assert Ledger.open(name, read_only=True).remaining("d") == 1.0
 
 
+def test_a_ledger_stays_the_same_when_the_program_goes_elsewhere(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    ledger = Ledger.open("ledger.db")
+    elsewhere = path.parent / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    ledger.reserve("d", Cost.pure(0.25))
+    ledger.close()
+    assert ledger.remaining("d") == 0.5
+    assert ledger.verify().reservations == 2
+    assert [*elsewhere.iterdir()] == []
+
+
 def test_a_ledger_opened_for_reading_refuses_to_write(path: Path) -> None:
     ledger = Ledger.open(path, read_only=True)
     assert ledger.remaining("d") == 0.75

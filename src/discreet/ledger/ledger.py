@@ -395,7 +395,7 @@ class Ledger:
             raise LedgerError(
                 self._store.name, "was made with a key, without which no hash can be checked", "Pass key=."
             )
-        store = self._store if self.path is None else Store(self.path, read_only=True)  # others need not wait
+        store = self._store.for_looking()
         try:
             with store.reading() as connection:
                 report = verify(connection, name=self._store.name, chain=self._chain, anchor=head)

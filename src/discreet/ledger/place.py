@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 __all__ = ["Identity", "Place"]
 
@@ -18,7 +19,7 @@ class Place:
     """A path, and the file that it means: SQLite follows links, and keeps the log beside the file itself."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path.absolute()  # also when the program goes to another directory
         self.file = Path(os.path.realpath(path))
         self.log = Path(f"{self.file}-wal")
         self.directory = self.file.parent
@@ -26,6 +27,11 @@ class Place:
     def facts(self) -> os.stat_result | None:
         """What the file system knows of the file; None if there is none."""
         return _facts(self.path)
+
+    def state(self) -> tuple[Any, ...]:
+        """What changes when anybody writes."""
+        facts = self.facts()
+        return (None if facts is None else (facts.st_ino, facts.st_size, facts.st_mtime_ns), self.log.exists())
 
     def log_identity(self) -> Identity | None:
         """Of the log; None if there is none."""

@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy
 from sqlalchemy.exc import DBAPIError
@@ -52,6 +52,7 @@ class Store:
         self._identity: Identity | None = None  # of the file that was opened first
         self._log: Identity | None = None  # of the log beside it that the connection writes to
         self.origin: str | None = None  # the hash of its first entry, once that is known
+        self._still: tuple[Any, ...] | None = None  # the state of a file that was opened as one that nobody changes
         self._held = False  # whether the lock was taken for a fork
         if path is not None:
             forking.watch(self)
@@ -62,6 +63,10 @@ class Store:
     def name(self) -> str:
         """What messages call the ledger."""
         return "in memory" if self.path is None else str(self.path)
+
+    def for_looking(self) -> Store:
+        """The same ledger once more, for somebody who only looks: the others need not wait; itself if in memory."""
+        return self if self._place is None else Store(self._place.path, read_only=True)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -175,6 +180,8 @@ class Store:
 
     def _live(self) -> Connection:
         self._check_identity()
+        if self._place is not None and self._still is not None and self._place.state() != self._still:
+            self._drop()  # somebody who may has written to it
         if self._connection is None:
             self._engine = sqlalchemy.create_engine(
                 "sqlite://", creator=self._connect, poolclass=StaticPool, isolation_level="AUTOCOMMIT"
@@ -233,7 +240,7 @@ class Store:
 
     def _drop(self) -> None:
         connection, engine = self._connection, self._engine
-        self._connection = self._engine = self._log = None
+        self._connection = self._engine = self._log = self._still = None
         if connection is not None and engine is not None:
             with suppress(DBAPIError, sqlite3.Error):
                 connection.close()
@@ -270,7 +277,8 @@ class Store:
             return "rw"
         in_use, writable = place.log.exists(), os.access(place.directory, os.W_OK)
         if not in_use and not writable:
-            return "ro&immutable=1"  # nobody can write here, and reading must not need a file of its own
+            self._still = place.state()
+            return "ro&immutable=1"  # nobody is writing here, and reading must not need a file of its own
         return "rw" if writable and not in_use and os.access(place.file, os.W_OK) else "ro"
 
     def _prepare(self, connection: Connection) -> None:
