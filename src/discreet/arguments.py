@@ -16,7 +16,20 @@ from discreet.errors import InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["count", "nonnegative", "one_of", "positive", "probability", "rational", "real", "unit_fraction"]
+__all__ = [
+    "ADJACENCIES",
+    "count",
+    "nonnegative",
+    "one_of",
+    "positive",
+    "probability",
+    "rational",
+    "real",
+    "unit_fraction",
+]
+
+ADJACENCIES = ("add-remove", "replace-one")
+"""The neighbouring relations that a privacy number can be about."""
 
 
 def real(argument: str, value: object, *, advice: str = "pass a finite number") -> float:

@@ -39,8 +39,8 @@ from typing import Any
 from discreet.accounting import gaussian_dp, renyi
 from discreet.accounting.charges import LARGEST_EPSILON, Exact, Quantity, decimal, finite
 from discreet.accounting.classic import ceiling
-from discreet.accounting.cost import ADJACENCIES, Cost
-from discreet.arguments import nonnegative, one_of, positive, real
+from discreet.accounting.cost import Cost
+from discreet.arguments import ADJACENCIES, nonnegative, one_of, positive, real
 from discreet.errors import InvalidArgument, StorageError
 
 __all__ = ["Budget", "Limit", "Shares", "checked_shares"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.accounting import leaves, storing
 from discreet.accounting.parts import canonical, merged
 from discreet.accounting.saddle import Unreachable
-from discreet.arguments import count, nonnegative, one_of, probability, real
+from discreet.arguments import ADJACENCIES, count, nonnegative, one_of, probability, real
 from discreet.divergence.drawing import Drawable
 from discreet.errors import AdjacencyMismatch, InvalidArgument, WideBracket
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from discreet.divergence.tradeoff import TradeOff
 
 __all__ = ["ADJACENCIES", "Cost"]
-
-ADJACENCIES = ("add-remove", "replace-one")
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,9 +9,9 @@ from discreet.accounting import renyi, storing
 from discreet.accounting.budget import Shares, checked_shares
 from discreet.accounting.charges import INFINITE, Quantity, decimal, finite, up, up_root
 from discreet.accounting.classic import ceiling
-from discreet.accounting.cost import ADJACENCIES, Cost
+from discreet.accounting.cost import Cost
 from discreet.accounting.register import Register
-from discreet.arguments import nonnegative, one_of
+from discreet.arguments import ADJACENCIES, nonnegative, one_of
 from discreet.errors import InvalidArgument, StorageError
 
 if TYPE_CHECKING:

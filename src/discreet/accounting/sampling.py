@@ -10,7 +10,7 @@ from discreet.accounting.leaves.sampled_renyi import SampledRenyi
 from discreet.accounting.leaves.schemes import BallsInBins, Replaced, WithoutReplacement
 from discreet.accounting.leaves.shuffled import LARGEST_LOCAL, LEAST_LOCAL, Shuffled
 from discreet.accounting.leaves.together import Together
-from discreet.arguments import count, one_of, probability
+from discreet.arguments import ADJACENCIES, count, one_of, probability
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def sample(cost: Cost, rate: object, scheme: str, adjacency: str | None) -> Cost
 def _target(cost: Cost, scheme: str, adjacency: str | None) -> str:
     """The adjacency of the result, after checking that the scheme knows how to get there."""
     if adjacency is not None:
-        one_of("adjacency", adjacency, ("add-remove", "replace-one"))
+        one_of("adjacency", adjacency, ADJACENCIES)
     if scheme == "without_replacement":
         if cost.adjacency != "replace-one" or adjacency == "add-remove":
             raise InvalidArgument(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.leaves.leaf import check_fields, leaf_from_fields
-from discreet.arguments import count
+from discreet.arguments import ADJACENCIES, count
 from discreet.errors import InvalidArgument, StorageError, UnknownVersion
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def from_dict(description: object) -> tuple[tuple[tuple[Leaf, int], ...], str]:
     rows, adjacency = fields["parts"], fields["adjacency"]
     if not isinstance(rows, Sequence) or isinstance(rows, str):
         raise StorageError("'parts' must be a list of parts, each with a 'kind' and a 'count'.")
-    if adjacency not in ("add-remove", "replace-one"):
+    if adjacency not in ADJACENCIES:
         raise StorageError(f"'adjacency' must be 'add-remove' or 'replace-one', not {adjacency!r}.")
     return tuple(_part(row) for row in rows), adjacency
 

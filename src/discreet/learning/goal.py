@@ -9,9 +9,9 @@ from functools import cached_property, lru_cache
 
 from discreet.accounting.budget import Budget
 from discreet.accounting.calibration import calibrate
-from discreet.accounting.cost import ADJACENCIES, Cost
+from discreet.accounting.cost import Cost
 from discreet.accounting.leaves.leaf import finite_epsilon
-from discreet.arguments import nonnegative, one_of, positive, probability, unit_fraction
+from discreet.arguments import ADJACENCIES, nonnegative, one_of, positive, probability, unit_fraction
 from discreet.errors import InvalidArgument, WideBracket
 
 __all__ = ["Goal"]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.accounting.cost import ADJACENCIES
-from discreet.arguments import count, nonnegative, one_of
+from discreet.arguments import ADJACENCIES, count, nonnegative, one_of
 from discreet.errors import InvalidArgument
 from discreet.learning.losses import Loss
 from discreet.learning.rows import PARTS, RowLattice, Rows

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from discreet.arguments import count, one_of
+from discreet.arguments import ADJACENCIES, count, one_of
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.distance_test import DistanceTested
 from discreet.mechanisms.laplace import Laplace
@@ -77,7 +77,7 @@ class ClusteredMean(DistanceTested):
         test: str = "optimal",
         adjacency: str = "replace-one",
     ) -> None:
-        if one_of("adjacency", adjacency, ("add-remove", "replace-one")) != "replace-one":
+        if one_of("adjacency", adjacency, ADJACENCIES) != "replace-one":
             raise InvalidArgument("adjacency", adjacency, "the size must be public: pass 'replace-one'")
         self._set_test(
             epsilon=epsilon,

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 import numpy as np
 
 from discreet.accounting import Cost
-from discreet.accounting.cost import ADJACENCIES
-from discreet.arguments import count, one_of, unit_fraction
+from discreet.arguments import ADJACENCIES, count, one_of, unit_fraction
 from discreet.mechanisms.keeping import Keeping, at_most
 from discreet.mechanisms.key_selection import key_failure, key_level
 from discreet.mechanisms.mechanism import Mechanism

@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from discreet.accounting import Cost
-from discreet.accounting.cost import ADJACENCIES
 from discreet.accounting.leaves.leaf import finite_epsilon
-from discreet.arguments import count, one_of, unit_fraction
+from discreet.arguments import ADJACENCIES, count, one_of, unit_fraction
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.counted import CountedKeys, neighbouring_counts
 from discreet.mechanisms.keeping import Keeping, at_most

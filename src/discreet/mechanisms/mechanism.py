@@ -7,8 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from discreet.accounting.cost import ADJACENCIES
-from discreet.arguments import count, one_of
+from discreet.arguments import ADJACENCIES, count, one_of
 from discreet.deferred import load_all
 from discreet.errors import InvalidArgument, StorageError, UnknownVersion
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from discreet.accounting import Cost
-from discreet.accounting.cost import ADJACENCIES
-from discreet.arguments import one_of, real, unit_fraction
+from discreet.arguments import ADJACENCIES, one_of, real, unit_fraction
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.keeping import at_most
 from discreet.mechanisms.key_selection import key_failure, key_level

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.arguments import one_of, real
+from discreet.arguments import ADJACENCIES, one_of, real
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.lattice import Lattice
 from discreet.mechanisms.values import unrounded
@@ -95,7 +95,7 @@ class Bounds:
     def steps_apart(self, adjacency: str = "add-remove") -> int:
         """How many steps the sum of two neighbours can differ by."""
         low, high = self.ends
-        name = one_of("adjacency", adjacency, ("add-remove", "replace-one"))
+        name = one_of("adjacency", adjacency, ADJACENCIES)
         return max(abs(low), abs(high)) if name == "add-remove" else high - low
 
     def sensitivity(self, adjacency: str = "add-remove") -> Fraction:

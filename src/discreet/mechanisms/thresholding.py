@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 import numpy as np
 
 from discreet.accounting import Cost, calibrate
-from discreet.accounting.cost import ADJACENCIES
 from discreet.accounting.leaves.leaf import finite_epsilon
-from discreet.arguments import count, one_of, positive, unit_fraction
+from discreet.arguments import ADJACENCIES, count, one_of, positive, unit_fraction
 from discreet.divergence.special import log_ndtr, ndtri_exp
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.counted import CountedKeys, neighbouring_counts

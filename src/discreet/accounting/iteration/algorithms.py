@@ -27,7 +27,7 @@ from discreet.accounting.iteration.schedule import (
     schedule,
     touched_steps,
 )
-from discreet.arguments import count, one_of, positive
+from discreet.arguments import ADJACENCIES, count, one_of, positive
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from discreet.accounting.iteration.process import Process
 
 __all__ = ["cyclic", "describe", "multi_epoch_pnsgd", "noisy_gradient_descent", "pnsgd", "process"]
-
-_ADJACENCIES = ("add-remove", "replace-one")
 
 
 def describe(
@@ -74,7 +72,7 @@ def describe(
     0.1000000000...
     """
     steps = count("steps", steps, least=1)
-    one_of("adjacency", adjacency, _ADJACENCIES)
+    one_of("adjacency", adjacency, ADJACENCIES)
     places = touched_steps(steps, touches)
     size = diameter_of(diameter, radius)
     if (lipschitz is None) == (sensitivity is None):
@@ -202,7 +200,7 @@ def pnsgd(
     """
     n = count("n", n, least=1)
     losses = Losses(lipschitz, smoothness, strong_convexity, clipped=clipped, linear_model=linear_model)
-    one_of("adjacency", adjacency, _ADJACENCIES)
+    one_of("adjacency", adjacency, ADJACENCIES)
 
     def at(place: int) -> Process:
         return process_of(
@@ -293,7 +291,7 @@ def multi_epoch_pnsgd(
         noise=positive("noise", noise),
         places=place - 1 + n * np.arange(epochs),
         diameter=diameter_of(diameter, None),
-        adjacency=one_of("adjacency", adjacency, _ADJACENCIES),
+        adjacency=one_of("adjacency", adjacency, ADJACENCIES),
     )
     return cost_of(process_, adjacency)
 
@@ -336,7 +334,7 @@ def noisy_gradient_descent(
         batch=float(n),
         sensitivity=sensitivity,
         diameter=diameter_of(diameter, None),
-        adjacency=one_of("adjacency", adjacency, _ADJACENCIES),
+        adjacency=one_of("adjacency", adjacency, ADJACENCIES),
     )
     return cost_of(process_, adjacency)
 
@@ -373,7 +371,7 @@ def cyclic(
         raise InvalidArgument("batch", batch, f"{n} records do not make whole batches; leave out the last {n % batch}")
     batches = n // batch
     losses = Losses(lipschitz, smoothness, strong_convexity, clipped=clipped, linear_model=linear_model)
-    one_of("adjacency", adjacency, _ADJACENCIES)
+    one_of("adjacency", adjacency, ADJACENCIES)
 
     def at(place: int) -> Process:
         return process_of(

@@ -15,7 +15,7 @@ from discreet.accounting.iteration.schedule import touched_steps
 from discreet.accounting.leaves.contracted import Contracted
 from discreet.accounting.leaves.guarantees import GaussianGuarantee
 from discreet.accounting.leaves.sampled_iterate import SampledIterate
-from discreet.arguments import count, nonnegative, one_of, positive, real, unit_fraction
+from discreet.arguments import ADJACENCIES, count, nonnegative, one_of, positive, real, unit_fraction
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def hockey_stick_contraction(
     """
     n = count("n", n, least=1)
     place = place_of(n, position)
-    one_of("adjacency", adjacency, ("add-remove", "replace-one"))
+    one_of("adjacency", adjacency, ADJACENCIES)
     size = _needed(diameter, "on an unbounded set a noisy step contracts no hockey-stick divergence")
     eta, sigma, bound = positive("step", step), positive("noise", noise), positive("lipschitz", lipschitz)
     if smoothness is None:
@@ -166,7 +166,7 @@ def general_noise(
     """
     steps = count("steps", steps, least=1)
     places = touched_steps(steps, touches)
-    one_of("adjacency", adjacency, ("add-remove", "replace-one"))
+    one_of("adjacency", adjacency, ADJACENCIES)
     if not callable(divergence):
         raise InvalidArgument("divergence", divergence, "pass a function of an order and a distance")
     factor = np.asarray(contraction, dtype=np.float64).reshape(-1)

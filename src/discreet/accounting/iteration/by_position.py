@@ -14,7 +14,7 @@ from discreet.accounting.iteration.personal import Blurred, PersonalCosts
 from discreet.accounting.iteration.random_end import skip_pnsgd
 from discreet.accounting.iteration.schedule import diameter_of, schedule
 from discreet.accounting.leaves.random_stop import hidden_by
-from discreet.arguments import count, one_of, positive
+from discreet.arguments import ADJACENCIES, count, one_of, positive
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def pnsgd_by_position(
     eta, sigma = schedule("step", step, n), schedule("noise", noise, n)
     factor, moved = (
         losses.factor(eta),
-        losses.sensitivity(one_of("adjacency", adjacency, ("add-remove", "replace-one"))),
+        losses.sensitivity(one_of("adjacency", adjacency, ADJACENCIES)),
     )
     size = diameter_of(diameter, None)
     blurred = None
@@ -171,7 +171,7 @@ def multi_epoch_pnsgd_by_position(
     """
     people, epochs = people_of(n), count("epochs", epochs, least=1)
     losses = Losses(lipschitz, smoothness, strong_convexity, clipped=clipped, linear_model=linear_model)
-    moved = losses.sensitivity(one_of("adjacency", adjacency, ("add-remove", "replace-one")))
+    moved = losses.sensitivity(one_of("adjacency", adjacency, ADJACENCIES))
     mu, blurred = laps_of(losses, step, noise, moved, stride=people, epochs=epochs, diameter=diameter)
     make = partial(
         multi_epoch_pnsgd,
@@ -230,7 +230,7 @@ def skip_pnsgd_by_position(
     private = people_of(n, public)
     losses = Losses(lipschitz, smoothness, strong_convexity, clipped=clipped, linear_model=linear_model)
     c = float(losses.factor(np.array([positive("step", step)]))[0])
-    moved = losses.sensitivity(one_of("adjacency", adjacency, ("add-remove", "replace-one")))
+    moved = losses.sensitivity(one_of("adjacency", adjacency, ADJACENCIES))
     ratio = moved / positive("noise", noise) * (1 + 1e-15)
     mu = hidden_by(np.arange(n, n - private, -1, dtype=np.float64), contraction=c, ratio=ratio)
     starts = n // 2 + 1

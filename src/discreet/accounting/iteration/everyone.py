@@ -15,7 +15,7 @@ from discreet.accounting.iteration.losses import Losses
 from discreet.accounting.iteration.personal import PersonalCosts
 from discreet.accounting.iteration.process import MOST_STEPS, Process
 from discreet.accounting.iteration.schedule import cost_of, diameter_of, schedule
-from discreet.arguments import count, one_of, positive
+from discreet.arguments import ADJACENCIES, count, one_of, positive
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def cyclic_by_position(
         raise InvalidArgument("batch", batch, f"{n} records do not make whole batches; leave out the last {n % size}")
     batches = people // size
     losses = Losses(lipschitz, smoothness, strong_convexity, clipped=clipped, linear_model=linear_model)
-    one_of("adjacency", adjacency, ("add-remove", "replace-one"))
+    one_of("adjacency", adjacency, ADJACENCIES)
     moved = losses.sensitivity(adjacency) if sensitivity is None else positive("sensitivity", sensitivity)
     each = moved / size * (1 + 2.0**-51)
     eta, sigma = schedule("step", step, batches * epochs), schedule("noise", noise, batches * epochs)

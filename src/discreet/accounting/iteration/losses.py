@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.arguments import nonnegative, one_of, positive
+from discreet.arguments import ADJACENCIES, nonnegative, one_of, positive
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Losses:
 
     def sensitivity(self, adjacency: str) -> float:
         """How much one record moves a sum of gradients: 2 L if it is replaced, L if it is zeroed or absent."""
-        one_of("adjacency", adjacency, ("add-remove", "replace-one"))
+        one_of("adjacency", adjacency, ADJACENCIES)
         return 2 * self.lipschitz if adjacency == "replace-one" else self.lipschitz
 
     def factor(self, step: Reals) -> Reals:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.accounting.cost import ADJACENCIES, Cost
+from discreet.accounting.cost import Cost
 from discreet.accounting.leaves.contracted import log_delta_of
 from discreet.accounting.leaves.iterate import LastIterate
 from discreet.accounting.leaves.leaf import LARGEST_EPSILON
-from discreet.arguments import count, nonnegative, one_of, probability, unit_fraction
+from discreet.arguments import ADJACENCIES, count, nonnegative, one_of, probability, unit_fraction
 from discreet.divergence.drawing import Drawable
 from discreet.divergence.gaussian import log_hockey_stick_gaussian
 from discreet.divergence.logspace import mills

@@ -14,7 +14,7 @@ from discreet.accounting.cost import Cost
 from discreet.accounting.iteration.algorithms import place_of
 from discreet.accounting.iteration.losses import Losses
 from discreet.accounting.leaves.random_stop import RandomStop
-from discreet.arguments import count, one_of, positive
+from discreet.arguments import ADJACENCIES, count, one_of, positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ __all__ = ["skip_pnsgd", "stop_pnsgd"]
 
 
 def _leaf(losses: Losses, scheme: str, n: int, place: int, *, step: float, noise: float, adjacency: str) -> Cost:
-    one_of("adjacency", adjacency, ("add-remove", "replace-one"))
+    one_of("adjacency", adjacency, ADJACENCIES)
     eta, sigma = positive("step", step), positive("noise", noise)
     factor = float(losses.factor(np.array([eta]))[0])
     push = float(np.nextafter(eta * losses.sensitivity(adjacency), np.inf))

@@ -13,7 +13,7 @@ from discreet.accounting.iteration.losses import Losses
 from discreet.accounting.iteration.personal import PersonalCosts, log_delta_above
 from discreet.accounting.iteration.random_end import stop_pnsgd
 from discreet.accounting.leaves.random_stop import hidden_by
-from discreet.arguments import nonnegative, one_of, positive, probability
+from discreet.arguments import ADJACENCIES, nonnegative, one_of, positive, probability
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,7 +109,7 @@ def stop_pnsgd_by_position(
     people = people_of(n)
     losses = Losses(lipschitz, smoothness, strong_convexity, clipped=clipped, linear_model=linear_model)
     contraction = float(losses.factor(np.array([positive("step", step)]))[0])
-    moved = losses.sensitivity(one_of("adjacency", adjacency, ("add-remove", "replace-one")))
+    moved = losses.sensitivity(one_of("adjacency", adjacency, ADJACENCIES))
     ratio = moved / positive("noise", noise) * (1 + 1e-15)
     make = partial(
         stop_pnsgd,
