@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from discreet import Budget, Cost, Ledger
-from discreet.errors import LedgerCorrupt, LedgerError
+from discreet.errors import InvalidArgument, LedgerCorrupt, LedgerError
 from discreet.ledger import schema
 
 
@@ -173,6 +173,17 @@ def test_a_place_where_no_file_can_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="does not exist"):
         Ledger.open(tmp_path / "ledger.db", read_only=True)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, read_only: bool) -> None:
+    with pytest.raises(LedgerError, match="does not exist" if read_only else "too long"):
+        Ledger.open(tmp_path / ("x" * 300), read_only=read_only)
+    with pytest.raises(InvalidArgument, match="NUL"):
+        Ledger.open(f"{tmp_path}/a\0b", read_only=read_only)
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(LedgerError):
+        Ledger.open(tmp_path / "loop", read_only=read_only)
 
 
 def test_odd_names_of_files_are_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

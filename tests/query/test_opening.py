@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Budget, Cost, Curator, Ledger
-from discreet.errors import SourceError, UnitMismatch
+from discreet.errors import InvalidArgument, LedgerError, SourceError, UnitMismatch
 from discreet.mechanisms import DiscreteLaplace
 from query.open_shop import visits
 
@@ -34,6 +34,12 @@ def policy(folder: Path, *tables: str, name: str = "shop") -> Path:
 VISITS = '[tables.visits]\nsource = "visits.parquet"\nunit = "user_id"\n'
 PEOPLE = '[tables.people]\nsource = "people.csv"\nunit = "id"\nrows_per_unit = 1\n'
 PUBLIC = '[tables.visits]\nsource = "visits.parquet"\npublic = true\n'
+
+
+def test_a_name_of_data_that_no_file_beside_it_can_have_is_refused_in_words(data: Path) -> None:
+    for budget in (BUDGET, None):
+        with pytest.raises((LedgerError, InvalidArgument), match=r"too long|nothing says yet how much"):
+            Curator.open(data, unit="user_id", budget=budget, name="\u00e9" * 150)
 
 
 def test_the_same_data_is_not_opened_for_another_unit(data: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,10 +81,12 @@ class Ledger:
         """
         if str(path) in ("", ":memory:") or not isinstance(path, str | Path):
             raise InvalidArgument("path", path, "pass the path of a file; Ledger.in_memory() needs none")
+        if "\0" in str(path):
+            raise InvalidArgument("path", str(path), "no file has a name with a NUL character")
         place = Path(path)
-        if place.is_dir():
+        if os.path.isdir(place):  # noqa: PTH112 - says no, also of a name that is too long
             raise LedgerError(place, "cannot be opened: it is a directory", "Pass the path of a file in it.")
-        if read_only and not place.exists():
+        if read_only and not os.path.exists(place):  # noqa: PTH110 - the same
             raise LedgerError(place, "does not exist", "Check the path.")
         return cls._opened(Store(place, read_only=read_only), Chain.with_key_file(key))
 
