@@ -70,6 +70,6 @@ def _facts(path: Path) -> os.stat_result | None:
 
 
 def _unescaped(field: bytes) -> bytes:
-    for code in (b"040", b"011", b"012"):
+    for code in (b"040", b"011", b"012", b"043"):
         field = field.replace(b"\\" + code, bytes([int(code, 8)]))
     return field.replace(b"\\134", b"\\")
