@@ -347,6 +347,23 @@ def test_an_answer_given_to_another_analyst_with_all_hashes_computed_anew_is_fou
         Ledger.open(path).verify()
 
 
+@pytest.mark.parametrize(
+    ("statement", "finding"),
+    [
+        ("UPDATE entries SET analyst = 'mallory' WHERE analyst = 'ada'", "not charged to exactly the budgets"),
+        ("UPDATE entries SET at = '19' || substr(at, 3) WHERE number = 9", "before the entry before it"),
+    ],
+    ids=["a charge said to be somebody's who has no limit", "a charge said to be of an earlier time"],
+)
+def test_a_charge_that_goes_around_a_budget_with_all_hashes_computed_anew_is_found_without_either(
+    intact: Intact, place: Path, statement: str, finding: str
+) -> None:
+    path = copied(place, intact.content)
+    tampered(path, lambda database: (database.execute(statement), rehashed(database, Chain())))
+    with pytest.raises(LedgerCorrupt, match=finding):
+        Ledger.open(path).verify()
+
+
 def test_entries_cut_off_at_the_end_are_found_by_an_anchor(intact: Intact, place: Path) -> None:
     path = copied(place, intact.content)
     database = sqlite3.connect(path)
