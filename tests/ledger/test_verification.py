@@ -411,6 +411,9 @@ def test_an_older_copy_of_the_file_is_found_by_an_anchor(tmp_path: Path) -> None
         "DELETE FROM entries WHERE number = (SELECT MAX(number) FROM entries)",
         "UPDATE budgets SET name = 'eve' WHERE holder = 'dataset'",
         "UPDATE entries SET details = '{}' WHERE kind = 'establish'",
+        "UPDATE entries SET details = replace(details, '1.0', '9.0') WHERE kind = 'establish'",
+        """UPDATE entries SET details = replace(details, '"1"', '"9"') WHERE kind = 'establish'""",
+        "UPDATE entries SET hash = replace(hash, 'a', 'b') WHERE kind = 'establish'",
     ],
 )
 def test_what_would_loosen_a_budget_is_refused_already_when_charging(tmp_path: Path, statement: str) -> None:

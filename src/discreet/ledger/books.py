@@ -56,6 +56,9 @@ _TOTALS = """
     FROM totals LEFT JOIN entries ON entries.number = totals.entry
     WHERE totals.budget = :budget AND totals.period = :period
 """
+_LINK = """
+    SELECT *, (SELECT hash FROM entries WHERE number = :number - 1) AS previous FROM entries WHERE number = :number
+"""
 _INSERT_ENTRY = f"INSERT INTO entries VALUES ({', '.join(f':{column}' for column in COLUMNS)}, :hash)"
 _SET_HEAD = "REPLACE INTO head VALUES (1, :number, :hash)"
 _SET_TOTALS = "REPLACE INTO totals VALUES (:budget, :period, :totals, :entry)"
@@ -115,6 +118,8 @@ class Books:
         self._terms: dict[str, Terms] = {}  # by the hash of the entry, which covers all there is to know
         self._seen: dict[tuple[str, str | None], tuple[Account, ...]] = {}
         self._latest = Head(0, FIRST)
+        self.checkable = True
+        """Whether hashes can be computed: not of a ledger with a key by somebody who has none and only looks."""
 
     # ---------------------------------------------------------------- the chain
 
@@ -220,11 +225,24 @@ class Books:
         entry = row["entry"]
         terms = self._terms.get(row["hash"])
         if terms is None:
+            self._check_link(connection, entry)
             terms = self._terms[row["hash"]] = self.parsed(entry, dataset, row["details"])
         if (terms.dataset, terms.holder, terms.name) != (dataset, row["holder"], row["name"]):
             raise self.corrupt(f"the budget that entry {entry} set is filed under another name")
         period = terms.number_at(at)
         return Account(entry, terms, period, terms.balance(self._totals(connection, entry, terms, period)))
+
+    def _check_link(self, connection: Connection, entry: int) -> None:
+        """An entry that sets a budget is believed if its hash follows; looked at once by each process."""
+        row = first(connection, _LINK, {"number": entry}) if self.checkable else None
+        if row is None:
+            return
+        try:
+            expected = self._chain.link(row["previous"] or FIRST, {column: row[column] for column in COLUMNS})
+        except TypeError:  # not even text
+            expected = None
+        if expected != row["hash"]:
+            raise self.corrupt(f"entry {entry}, which sets a budget, was edited: its hash does not follow")
 
     def parsed(self, entry: int, dataset: str, details: str | None) -> Terms:
         """The terms in the details of an entry."""

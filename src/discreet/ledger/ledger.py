@@ -104,6 +104,7 @@ class Ledger:
             store.end()
             raise
         ledger._keyed = first.details.get("key_check") is not None
+        ledger._books.checkable = chain.keyed or not ledger._keyed
         return ledger
 
     def close(self) -> None:
