@@ -124,4 +124,4 @@ def test_questions_are_refused_with_advice_and_cost_nothing(tour: str) -> None:
 
 def test_the_ledger_has_the_five_charges_and_no_other(tour: str) -> None:
     assert len(re.findall(r"^    \d+ +\d\d:\d\d:\d\d +released +0\.\d+ +SELECT ", tour, re.MULTILINE)) == 5
-    assert "verified: 13 entries, 5 charges, 5 stored answers" in tour
+    assert "verified: 19 entries, 5 charges, 5 stored answers" in tour
