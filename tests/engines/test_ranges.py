@@ -39,6 +39,7 @@ def test_an_expression_is_not_planned_by_ranges_and_fails_if_it_is(engine: DuckD
             assert disabled(engine) == ""
             with pytest.raises(Exception, match="Bind"):
                 session._cursor.execute(fails)
+        assert session.numbers(fails)["n"].tolist() == [0]  # whoever comes next turns them off
         assert disabled(engine) == PASS
 
 
@@ -78,9 +79,35 @@ def test_whoever_avoids_ranges_waits_for_those_who_use_them_and_is_not_overtaken
     assert switched == [True, False]
     with ranges.avoided(), ranges.avoided(), ranges.used() as used:
         assert not used
+    for _ in range(2):
+        with ranges.used() as used:
+            assert used
+    assert switched == [True, False, True]
+    for _ in range(2):
+        with ranges.avoided():
+            assert switched == [True, False, True, False]
+
+
+def test_ranges_count_as_on_where_switching_fails_so_that_they_are_turned_off_again() -> None:
+    switched: list[bool] = []
+    broken = True
+
+    def switch(on: bool) -> None:
+        switched.append(on)
+        if broken:
+            raise EngineError("failed", "it did not work")
+
+    ranges = Ranges(switch)
+    with pytest.raises(EngineError), ranges.used():
+        pass
+    with pytest.raises(EngineError), ranges.avoided():
+        pass
+    broken = False
+    with ranges.avoided():
+        assert switched == [True, False, False]
     with ranges.used() as used:
         assert used
-    assert switched == [True, False, True, False]
+        assert switched == [True, False, False, True]
 
 
 def test_statements_of_both_kinds_in_many_threads_never_fail(engine: DuckDBEngine) -> None:
@@ -96,6 +123,8 @@ def test_statements_of_both_kinds_in_many_threads_never_fail(engine: DuckDBEngin
 
     with ThreadPoolExecutor(4) as pool:
         assert sorted(pool.map(ask, range(8))) == list(range(8))
+    with engine.session() as session:
+        session.numbers(fails)
     assert disabled(engine) == PASS
 
 

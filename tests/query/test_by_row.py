@@ -111,7 +111,9 @@ def test_totals_that_are_too_large_for_doubles_are_taken_in_integers(
         with session_of(visits(12, 40, 3)) as session:
             for name in ("numbers", "filtered"):
                 method = getattr(session, name)
-                monkeypatch.setattr(session, name, lambda sql, *a, m=method: (asked.append(sql), m(sql, *a))[1])
+                monkeypatch.setattr(
+                    session, name, lambda sql, *a, m=method, **k: (asked.append(sql), m(sql, *a, **k))[1]
+                )
             found.append(steps(session, plan)[0])
         assert ["DOUBLE) AS s" in sql for sql in asked] == ([True] if largest > 1000 else [True, False])
         asked.clear()

@@ -32,13 +32,15 @@ class Session(Protocol):
     def numpy(self, sql: str, *, plain: bool = False) -> dict[str, np.ndarray[Any, Any]]:
         """The columns of a SELECT as arrays; 128-bit integers stay exact."""
 
-    def numbers(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+    def numbers(self, sql: str, *, plain: bool = False) -> dict[str, np.ndarray[Any, Any]]:
         """The columns of a SELECT of numbers that have at most 64 bits and are not NULL: arrays of int64 or float64."""
 
-    def tally(self, sql: str, size: int) -> np.ndarray[Any, Any]:
+    def tally(self, sql: str, size: int, *, plain: bool = False) -> np.ndarray[Any, Any]:
         """How often each of the integers from 0 to `size` - 1 occurs in the one column of a SELECT."""
 
-    def filtered(self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]]) -> pa.Table:
+    def filtered(
+        self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]], *, plain: bool = False
+    ) -> pa.Table:
         """The rows of a SELECT that `keep` picks, in their order, as an Arrow table; it is asked as they come."""
 
     def insert(self, name: str, rows: pa.Table, select: str = ...) -> None:

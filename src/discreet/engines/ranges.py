@@ -6,8 +6,9 @@ error says what the largest value is, which is one person's, whatever the questi
 is never planned by ranges. A statement that has none, only names of columns and tables, may be; should it fail, it is
 planned again without.
 
-The setting is one for all sessions of an engine. It is on only while nothing but plain statements runs: whoever comes
-with another one waits for those to end, and no plain one overtakes those who wait.
+The setting is one for all sessions of an engine, and switching takes as long as planning a short statement. So it stays
+as it is until somebody needs the other. It is turned on only while nothing but plain statements runs: whoever comes
+with another one waits for those to end and turns it off, and no plain one overtakes those who wait.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Ranges:
     def __init__(self, switch: Callable[[bool], None]) -> None:
         self._switch = switch
         self._turn = threading.Condition()
+        self._on = False
         self._using = self._avoiding = self._waiting = 0
 
     @contextmanager
@@ -39,8 +41,7 @@ class Ranges:
         with self._turn:
             free = not self._avoiding and not self._waiting
             if free:
-                if not self._using:
-                    self._switch(True)
+                self._set(True)
                 self._using += 1
         try:
             yield free
@@ -48,9 +49,7 @@ class Ranges:
             if free:
                 with self._turn:
                     self._using -= 1
-                    if not self._using:
-                        self._switch(False)
-                        self._turn.notify_all()
+                    self._turn.notify_all()
 
     @contextmanager
     def avoided(self) -> Iterator[None]:
@@ -59,6 +58,7 @@ class Ranges:
             self._waiting += 1
             try:
                 self._turn.wait_for(lambda: not self._using)
+                self._set(False)
             finally:
                 self._waiting -= 1
             self._avoiding += 1
@@ -67,3 +67,10 @@ class Ranges:
         finally:
             with self._turn:
                 self._avoiding -= 1
+
+    def _set(self, on: bool) -> None:
+        """Turn the ranges on or off where they are not; if that fails, they count as on, and are turned off again."""
+        if self._on != on:
+            self._on = True
+            self._switch(on)
+            self._on = on

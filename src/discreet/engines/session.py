@@ -69,12 +69,12 @@ class DuckDBSession:
             raise InvalidArgument("sql", sql, "give every column of the result a name of its own")
         return guarded(lambda: {name: array_of(table.column(name)) for name in table.column_names})
 
-    def numbers(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+    def numbers(self, sql: str, *, plain: bool = False) -> dict[str, np.ndarray[Any, Any]]:
         """The columns of a SELECT of numbers that have at most 64 bits and are not NULL: arrays of int64 or float64.
 
         They do not become an Arrow table on the way, which takes longer than many a question.
         """
-        return self._run(lambda: self._numbers(sql))
+        return self._run(lambda: self._numbers(sql), plain=plain)
 
     def _numbers(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
         cursor = self._cursor.execute(sql)
@@ -89,12 +89,12 @@ class DuckDBSession:
             raise InvalidArgument("sql", sql, "no number may be NULL; wrap it in COALESCE(..., 0)")
         return {name: np.asarray(values).astype(kinds[name], copy=False) for name, values in found.items()}
 
-    def tally(self, sql: str, size: int) -> np.ndarray[Any, Any]:
+    def tally(self, sql: str, size: int, *, plain: bool = False) -> np.ndarray[Any, Any]:
         """How often each of the integers from 0 to `size` - 1 occurs in the one column of a SELECT.
 
         Rows are counted as they come, so that they need not fit into memory; a value that is none of these is an error.
         """
-        return self._run(lambda: self._tallied(sql, size))
+        return self._run(lambda: self._tallied(sql, size), plain=plain)
 
     def _tallied(self, sql: str, size: int) -> np.ndarray[Any, Any]:
         counts = np.zeros(size, dtype=np.int64)
@@ -103,13 +103,15 @@ class DuckDBSession:
             counts += np.bincount(values, minlength=size)  # refuses objects, which they are if one is NULL
         return counts
 
-    def filtered(self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]]) -> pa.Table:
+    def filtered(
+        self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]], *, plain: bool = False
+    ) -> pa.Table:
         """The rows of a SELECT that `keep` picks, in their order, as an Arrow table.
 
         It is asked about rows as they come, with an array of truth values in return, so that the others need not fit
         into memory.
         """
-        return self._run(lambda: self._filtered(sql, keep))
+        return self._run(lambda: self._filtered(sql, keep), plain=plain)
 
     def _filtered(self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]]) -> pa.Table:
         import pyarrow as pa

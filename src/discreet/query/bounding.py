@@ -191,7 +191,9 @@ def make_sizes(session: Session, plan: Private, moments: tuple[int, ...], *, sou
         sums += [f"sum(abs(m{i})) AS a{i}" for i in moments if plan.spread(plan.moments[i])]
     else:
         sums = [f"sum(abs(m{i})) AS n{i}" for i in moments]
-    session.execute(f"CREATE OR REPLACE TEMP TABLE q__sizes AS SELECT u, {', '.join(sums)} FROM {source} GROUP BY u")
+    session.execute(
+        f"CREATE OR REPLACE TEMP TABLE q__sizes AS SELECT u, {', '.join(sums)} FROM {source} GROUP BY u", plain=True
+    )
 
 
 def _squares(moment: Moment, i: int) -> str:

@@ -88,7 +88,7 @@ def _row_sums(run: Run, totals: dict[str, str]) -> tuple[dict[str, NDArray[Any]]
         source, place = run.grouped(run.rows.source, run.rows.cell)
         listed = ", ".join(f"{total} AS {name}" for name, total in totals.items())
         statement = f"SELECT {place} AS g, {listed} FROM {source} GROUP BY {place}"
-    found = run.session.numbers(statement)
+    found = run.session.numbers(statement, plain=run.plan.block.plain)
     return found, all(are_exact(found[name]) for name in totals)
 
 
@@ -107,7 +107,7 @@ def _shown_sums(run: Run, rows: int, totals: dict[str, str]) -> tuple[pa.Table, 
         exact = exact and all(are_exact(array_of(groups.column(name))) for name in totals)
         return run.shown(exact_integers(groups.column("w")), rows)
 
-    kept = run.session.filtered(f"SELECT * FROM ({summed}) ORDER BY {keys}", shown)
+    kept = run.session.filtered(f"SELECT * FROM ({summed}) ORDER BY {keys}", shown, plain=run.plan.block.plain)
     return kept, exact
 
 
@@ -153,6 +153,7 @@ def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
             sizes = partial(
                 session.numbers,
                 f"SELECT {bucket(norm(plan, i, single=single))} AS b{wide}, count(*) AS n FROM {relation} GROUP BY ALL",
+                plain=True,
             )
             number = run.choose(f"moment {i}", sizes, smallest=moment.smallest)
             bound = min(bound_of(number), plan.most(moment))
@@ -163,7 +164,8 @@ def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
         run.bounds[plan.bound_of_moment(i)] = bound * plan.moments[i].quantum
     sums = ", ".join(clipped(plan, grids, enforced, single=single))
     relation = per if single or not enforced else f"{per} JOIN q__sizes ON q__sizes.u = q__per.u"
-    return grids, _spread(run, session.numbers(f"SELECT {place} AS g, {sums} FROM {relation} GROUP BY {place}"))
+    summed = f"SELECT {place} AS g, {sums} FROM {relation} GROUP BY {place}"
+    return grids, _spread(run, session.numbers(summed, plain=True))
 
 
 def _folds(plan: Private) -> bool:

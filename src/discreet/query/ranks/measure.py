@@ -105,7 +105,9 @@ class _Rows:
         placed = f"(SELECT g, {scale.place('x')} AS b, w FROM ({rows}) WHERE x IS NOT NULL)"
         if full and run.size * scale.span <= _TALLIED:
             sql = f"SELECT CAST(g * {scale.span} + {scale.within('b')} - {scale.cells[0]} AS INTEGER) FROM {placed}"
-            return Cells.tallied(run.session.tally(sql, run.size * scale.span), weight, scale)
+            return Cells.tallied(
+                run.session.tally(sql, run.size * scale.span, plain=run.plan.block.plain), weight, scale
+            )
         total = f"count(*) * {weight}" if full else "sum(w)"
         found = run.session.numbers(
             f"SELECT g, {scale.within('b')} AS b, CAST({total} AS BIGINT) AS w FROM {placed} GROUP BY 1, 2"
