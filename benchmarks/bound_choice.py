@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from discreet.query.allocation import Allocation, allocate
-from discreet.query.choices import STEPS, bound_of, preference, units_above
+from discreet.query.choices import STEPS, bound_of, preference, tolerated, units_above
 from discreet.query.laws import LAPLACE, Law, staircase_law
 from discreet.query.losses import SURELY, excess, usual
 from discreet.query.remembered import Choice
@@ -76,7 +76,7 @@ def above(sizes: Sizes) -> Sizes:
 def chosen(sizes: Sizes, plan: Allocation, groups: int) -> Sizes:
     """The probability of each candidate by permute-and-flip: the largest score plus exponential noise."""
     allowed = plan.noise[0] * units_above(groups, single=True)
-    scores = -plan.choice * np.maximum(0, above(sizes) - max(0, round(allowed)))
+    scores = -plan.choice * np.maximum(0, above(sizes) - tolerated(allowed))
     sure = sizes.size - SURELY / plan.tail  # with the noise of the count left out
     scores -= preference(plan.choice, allowed, units=sure) * math.log(2) / STEPS * np.arange(BOUNDS.size)
     near = np.flatnonzero(scores > scores.max() - 30)

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from discreet import Budget, Curator
 from discreet.query import choices
 from discreet.query.choices import (
+    STEPS,
     bound_of,
     bucket,
     choose_bound,
@@ -20,6 +21,7 @@ from discreet.query.choices import (
     most_above,
     number_of,
     spread_above,
+    tolerated,
     units_above,
 )
 
@@ -235,3 +237,13 @@ def test_where_groups_outnumber_people_answers_are_not_near_zero() -> None:
     ends = answer.intervals(0.95).to_pylist()
     held = [row["n_low"] <= true[row["g"]] <= row["n_high"] for row in ends]
     assert np.mean(held) > 0.9  # of 2000 with independent noise: at 0.94, seven standard deviations
+
+
+def test_no_unit_is_meant_to_exceed_a_bound_where_the_noise_is_smaller_than_one_would_lose() -> None:
+    assert [tolerated(allowed) for allowed in (0.0, 0.6, 0.99, 1.0, 1.4, 1.6, 40.2)] == [0, 0, 0, 1, 1, 2, 40]
+    sizes = np.array([10.0] * 500 + [900.0])  # one unit is far above all others
+    buckets = np.ceil(np.log2(sizes) * STEPS)
+    numbers, units = np.unique(buckets, return_counts=True)
+    for allowed, bound in ((0.7, 900.0), (1.0, 10.0)):
+        chosen = choose_bound(numbers, units, epsilon=60.0, allowed=allowed)
+        assert bound <= bound_of(chosen) <= 1.2 * bound

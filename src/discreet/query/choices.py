@@ -53,6 +53,7 @@ __all__ = [
     "number_of",
     "preference",
     "spread_above",
+    "tolerated",
     "units_above",
 ]
 
@@ -111,6 +112,11 @@ def most_above(units: float, *, epsilon: float) -> float:
     """How many of about so many units may be meant to exceed a bound that is chosen with this epsilon."""
     units = max(units, 1.0)
     return max(1.0, units * min(_MOST_ABOVE, max(_LEAST_ABOVE, 1 - _TELLING / epsilon / units)))
+
+
+def tolerated(allowed: float) -> int:
+    """n* as a whole number. Where it is below 1, one unit loses more than its noise would be: then none is meant."""
+    return round(allowed) if allowed >= 1 else 0
 
 
 def preference(epsilon: float, allowed: float, *, units: float = math.inf) -> float:
@@ -172,7 +178,7 @@ def choose_bound(
     """
     mechanism = (ExponentialMechanism if bounded else PermuteAndFlip)(epsilon, sensitivity=1, monotone=True)
     above = _above(buckets, units)
-    least = max(0, round(allowed))
+    least = tolerated(allowed)
     first = 0 if smallest <= bound_of(_FEWEST * STEPS) else math.floor(math.log2(smallest) * STEPS) - _FEWEST * STEPS
     first = min(first, len(above) - 1)
     if largest < bound_of(_MOST * STEPS):
