@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.arguments import count
 from discreet.engines.calendar import calm as calmed
 from discreet.engines.calendar import is_calm, is_written
+from discreet.engines.copies import Copies
 from discreet.engines.failures import guarded
 from discreet.engines.files import csv_rows, distinct_names, parquet_rows
 from discreet.engines.frames import frame_of
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from discreet.engines.paths import Paths
+    from discreet.engines.paths import Files, Paths
 
 __all__ = ["DuckDBEngine"]
 
@@ -52,8 +53,9 @@ class DuckDBEngine:
     """An in-memory DuckDB that reads the registered sources and nothing else.
 
     Register sources first; the first session seals the engine: from then on it can open no other file, load nothing and
-    change none of its settings. Every thread takes a session of its own. Intermediate results that do not fit
-    `memory_limit` ("4GB", say) go to a directory that only this user can read and that is removed at the end.
+    change none of its settings. CSV files are read then, and kept (see `Copies`). Every thread takes a session of its
+    own. What does not fit into `memory_limit` ("4GB", say) goes to a directory that only this user can read and that is
+    removed at the end.
     """
 
     def __init__(self, *, memory_limit: str | None = None, threads: int | None = None) -> None:
@@ -79,6 +81,7 @@ class DuckDBEngine:
         self._allowed: list[str] = []
         self._databases: dict[str, str] = {}
         self._listings = Listings()
+        self._copies = Copies(self._run)
         self._settings = self._root.cursor()
         self._ranges = Ranges(self._by_range)
 
@@ -117,10 +120,13 @@ class DuckDBEngine:
                 relation = self._register_frame(name, frame, wanted=wanted, leave_out=leave_out)
             elif in_files(source):
                 left = {column.lower() for column in leave_out}
-                rows, wanted, kind = self._rows_of_files(source, table=table, wanted=wanted, leave_out=left)
-                calm = self._calm(rows, left) if kind == "parquet" else ()
+                files = files_of(source)
+                rows, wanted = self._rows_of_files(source, files, table=table, wanted=wanted, leave_out=left)
+                calm = self._calm(rows, left) if files.kind == "parquet" else ()
                 projection = self._projection(name, rows, wanted=wanted, leave_out=leave_out, calm=calm)
                 self._run(f"CREATE VIEW main.{view} AS SELECT {projection} FROM {rows}")
+                if files.kind == "csv":
+                    self._copies.add(view, files.paths)
                 relation = f"main.{view}"
             else:
                 raise SourceError(
@@ -146,6 +152,7 @@ class DuckDBEngine:
         """End registration: no other file can be opened and no setting changed from here on."""
         with self._lock:
             if not self._sealed:
+                self._copies.make()
                 self._run("SET preserve_insertion_order = false")
                 self._by_range(False)
                 self._run("SET allowed_configs = ['disabled_optimizers']")
@@ -221,10 +228,9 @@ class DuckDBEngine:
         return f"temp.main.{quoted(name)}"
 
     def _rows_of_files(
-        self, source: Paths, *, table: str | None, wanted: dict[str, str], leave_out: Collection[str]
-    ) -> tuple[str, dict[str, str], str]:
-        """SQL of a scan, the types to cast to, and the kind of the files."""
-        files = files_of(source)
+        self, source: Paths, files: Files, *, table: str | None, wanted: dict[str, str], leave_out: Collection[str]
+    ) -> tuple[str, dict[str, str]]:
+        """SQL of a scan of the files that a source means, and the types to cast to."""
         if (files.kind == "database") != (table is not None):
             raise SourceError(
                 files.paths[0],
@@ -233,11 +239,11 @@ class DuckDBEngine:
             )
         try:
             if table is not None:
-                return self._stored_table(files.paths[0], table, leave_out=leave_out), wanted, files.kind
+                return self._stored_table(files.paths[0], table, leave_out=leave_out), wanted
             self._allowed.extend(files.paths)
             if files.kind == "csv":
-                return *csv_rows(files.paths, types=wanted, run=self._run), files.kind
-            return parquet_rows(files.paths, leave_out=leave_out, run=self._run), wanted, files.kind
+                return csv_rows(files.paths, types=wanted, run=self._run)
+            return parquet_rows(files.paths, leave_out=leave_out, run=self._run), wanted
         except EngineError:
             reason = f"cannot be read as {files.kind.capitalize() if files.kind != 'csv' else 'CSV'}"
         shown = next((path for path in files.paths if files.kind == "parquet" and not self._has_schema(path)), None)

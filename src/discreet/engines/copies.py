@@ -1,0 +1,56 @@
+"""`Copies`: CSV files are split into cells once and kept in memory, and not read anew for every statement.
+
+A file is read by one thread (see `files.csv_rows`), which takes several times as long as adding up what it holds, and a
+question has several statements. So the rows of files that are not too large become a table of the engine when the
+first session begins, and the view of their name reads that. Files that have changed since they were opened are refused
+by whoever asks (see `query.versions`), as they would be without a copy.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.engines.names import quoted
+from discreet.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Copies"]
+
+_MOST = 1 << 29
+"""Bytes of text; the rows of larger tables are read from their files every time."""
+
+_PACKED = 6
+"""How many times longer a text is than its compressed file."""
+
+
+class Copies:
+    """The views of an engine that are to be copied; `run` runs a statement of the engine's own."""
+
+    def __init__(self, run: Callable[[str], list[tuple[Any, ...]]]) -> None:
+        self._run = run
+        self._waiting: dict[str, int] = {}
+
+    def add(self, view: str, paths: Sequence[str]) -> None:
+        """Copy the rows behind this quoted name when sessions begin, if the files are small enough."""
+        sizes = (Path(path).stat().st_size * (_PACKED if path.endswith(".gz") else 1) for path in paths)
+        self._waiting[view] = sum(sizes)
+
+    def make(self) -> None:
+        """Copy as many as there is room for, the smallest first; where that fails, the file is read as before."""
+        room = _MOST
+        for number, (view, size) in enumerate(sorted(self._waiting.items(), key=lambda one: one[1])):
+            room -= size
+            if room < 0:
+                break
+            copy = quoted(f"q__copy_{number}")
+            try:
+                self._run(f"CREATE OR REPLACE TABLE main.{copy} AS SELECT * FROM main.{view}")
+            except EngineError as error:
+                if error.kind == "interrupt":
+                    raise
+                continue
+            self._run(f"CREATE OR REPLACE VIEW main.{view} AS SELECT * FROM main.{copy}")
+            del self._waiting[view]

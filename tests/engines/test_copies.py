@@ -1,0 +1,105 @@
+"""CSV files are split into cells once, whatever is asked of them, if they are not too large."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from discreet.engines import DuckDBEngine, copies
+from discreet.errors import EngineError
+
+LINES = 'who,spend,day,note\n1,2.5,2024-01-31,"a, b"\n1,,2024-02-30,\n2,many,0000-01-01,"x\ny"\n3,1e300,2024-12-31,é\n'
+ASKED = "SELECT * FROM {} ORDER BY ALL"
+
+
+def written(folder: Path, name: str = "t.csv", lines: str = LINES) -> Path:
+    path = folder / name
+    path.write_bytes(gzip.compress(lines.encode()) if name.endswith(".gz") else lines.encode())
+    return path
+
+
+def rows(engine: DuckDBEngine, relation: str) -> list[dict[str, object]]:
+    return engine.table(ASKED.format(relation)).to_pylist()
+
+
+@pytest.fixture
+def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "_MOST", 0)
+
+
+TYPES = {"spend": "DOUBLE", "day": "DATE"}
+
+
+def test_a_copy_has_the_rows_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, found = written(tmp_path), []
+    for most in (copies._MOST, 0):
+        monkeypatch.setattr(copies, "_MOST", most)
+        engine = DuckDBEngine()
+        relation = engine.register("t", path, types=TYPES, leave_out=("who",))
+        found.append((engine.schema(relation), rows(engine, relation), engine.schema(relation)))
+    assert found[0] == found[1]
+    assert found[0][0] == found[0][2]
+    assert len(found[0][1]) == 4
+
+
+def test_the_file_is_read_when_the_first_session_begins_and_not_again(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    engine = DuckDBEngine()
+    relation = engine.register("t", path)
+    written(tmp_path, lines=LINES.replace("1e300", "7"))
+    before = rows(engine, relation)
+    assert 7.0 in [row["spend"] for row in before] or "7" in [row["spend"] for row in before]
+    path.unlink()
+    assert rows(engine, relation) == before
+
+
+def test_files_for_which_there_is_no_room_are_read_every_time(tmp_path: Path, no_room: None) -> None:
+    path = written(tmp_path)
+    engine = DuckDBEngine()
+    relation = engine.register("t", path)
+    assert len(rows(engine, relation)) == 4
+    path.unlink()
+    with pytest.raises(EngineError):
+        rows(engine, relation)
+
+
+def test_the_smallest_are_copied_first_and_compressed_ones_count_for_what_they_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, large = written(tmp_path, "small.csv"), written(tmp_path, "large.csv", LINES + "4,1,2024-01-01,\n" * 50)
+    packed = written(tmp_path, "packed.csv.gz")
+    monkeypatch.setattr(copies, "_MOST", small.stat().st_size + 6 * packed.stat().st_size - 1)
+    engine = DuckDBEngine()
+    relations = {path: engine.register(path.name.split(".")[0], path) for path in (large, packed, small)}
+    rows(engine, relations[small])
+    for path in (small, large, packed):
+        path.unlink()
+    assert len(rows(engine, relations[small])) == 4
+    for path in (large, packed):
+        with pytest.raises(EngineError):
+            rows(engine, relations[path])
+
+
+def test_where_a_copy_fails_the_file_is_read_and_an_interrupt_is_passed_on(tmp_path: Path) -> None:
+    engine = DuckDBEngine()
+    relation = engine.register("t", written(tmp_path))
+    run = engine._copies._run
+
+    def failing(kind: str) -> None:
+        def fails(sql: str) -> list[tuple[object, ...]]:
+            if sql.startswith("CREATE OR REPLACE TABLE"):
+                raise EngineError(kind, "it did not work")
+            return run(sql)
+
+        engine._copies._run = fails  # type: ignore[assignment]
+
+    failing("interrupt")
+    with pytest.raises(EngineError, match="did not work"):
+        rows(engine, relation)
+    failing("memory")
+    assert len(rows(engine, relation)) == 4
+    (tmp_path / "t.csv").unlink()
+    with pytest.raises(EngineError):
+        rows(engine, relation)
