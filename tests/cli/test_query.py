@@ -73,6 +73,7 @@ def test_json_has_rows_with_intervals_the_cost_and_the_rules() -> None:
     assert row["n_low"] <= row["n"] <= row["n_high"]
     assert report["cost"]["parts"][0]["kind"] == "laplace"
     assert report["report"]
+    assert (report["bounds"], report["cautions"], report["no_interval"]) == ({"number of rows": 1.0}, [], {})
     assert (report["unit"], report["dataset"], report["confidence"]) == ("epsilon", "visits", 0.95)
 
 

@@ -50,6 +50,14 @@ def test_what_is_whole_or_rounded_has_no_zeros_behind_it() -> None:
     assert shown(200.0, 100.0, 300.0) == "200  [100, 300]"
 
 
+def test_an_end_that_is_not_known_is_shown_as_dots_and_two_are_left_out() -> None:
+    assert shown(4.5, None, 4.5) == "4.5  […, 4.5]"
+    assert shown(4.5, 4.25, None) == "4.50  [4.25, …]"
+    assert shown(4.5, -math.inf, 4.75) == "4.50  [-∞, 4.75]"
+    assert shown(4.5, None, math.inf) == shown(4.5, None, None) == "4.5"
+    assert shown(None, None, 3.0) == shown(None, None, None) == "NULL"
+
+
 def test_a_number_that_rounds_to_zero_has_no_sign() -> None:
     assert shown(-0.0001, -5.0, 5.0) == "0  [-5, 5]"
 

@@ -152,3 +152,13 @@ def test_every_value_of_a_bounded_number_or_a_listed_column_is_public(world, key
     found, values = _values(world, key)
     assert values is not None
     assert found - {None} <= values
+
+
+@pytest.mark.parametrize("moved", ["m - INTERVAL 3000 YEAR", "m + INTERVAL 9000 YEAR"])
+@pytest.mark.parametrize("key", ["CAST({} AS DATE)", "date_trunc('month', {})", "year({})", "dayofweek({})"])
+def test_days_that_no_calendar_has_are_no_error(moved: str, key: str) -> None:
+    times = tuple(map(dt.datetime.fromisoformat, ("2024-01-01", "2024-12-31")))
+    columns = (Column("u", "BIGINT"), Column("m", "TIMESTAMP", bounds=times))
+    catalog = Catalog({"t": Table("t", columns, "t", "unit", "u")})
+    (block,) = parse(f"SELECT {key.format(moved)} AS k, COUNT(*) FROM t GROUP BY k", catalog).blocks
+    assert len(block.keys[0].values or ()) <= 7

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from discreet import Budget, Curator
 from discreet.errors import InvalidArgument
 from discreet.query.intervals import with_intervals
 from discreet.query.laws import GAUSSIAN, LAPLACE
+from discreet.query.losses import UNTOLD
 from discreet.query.parse import parse
 from query import noiseless, shop
 from query.tables import visits
@@ -292,5 +295,38 @@ def test_stated_bounds_leave_no_doubt_and_averages_without_bounds_say_what_is_no
         assert stated.intervals(allowance=4).equals(stated.intervals())
         free = curator.sql("SELECT AVG(n) AS m FROM t", epsilon=1.0)
         bound = curator.sql("SELECT AVG(n) AS m FROM t", epsilon=1.0, bounds={"n": (-5, 50)})
+        total = curator.sql("SELECT SUM(n) AS m FROM t", epsilon=0.5)
+        counted = curator.sql("SELECT COUNT(n) AS m FROM t", epsilon=0.5)
+    [guess] = total.cautions
+    assert guess.endswith("is a guess, and a low one; state bounds of the values, and max_rows")
+    assert f"\ncaution: {guess}\n" in repr(total)
+    assert f"<p>caution: {guess}</p>" in total._repr_html_()
+    small = replace(counted, _measured=(replace(counted._measured[0], doubts={0: UNTOLD}),))
+    [untold] = small.cautions
+    assert untold.endswith("larger than the others; state max_rows, or see intervals(allowance=4)")
+    assert "caution" not in repr(small)  # it is so of every small table
+    assert "caution" not in repr(stated)
     assert any("does not allow for values that the chosen bound cuts off" in rule for rule in free.report)
     assert not any("does not allow" in rule for rule in bound.report)
+
+
+def test_quantiles_of_one_argument_are_in_order_with_their_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = (
+        "SELECT g, QUANTILE_CONT(x, 0.75) AS c, MEDIAN(x) AS b, QUANTILE_CONT(x, 0.25) AS a, MAX(x) AS most FROM t "
+        "GROUP BY g"
+    )
+    table = pa.table({"u": range(60), "g": [i % 12 for i in range(60)], "x": [float(i % 5) for i in range(60)]})
+    columns = {"g": {"keys": list(range(12))}, "x": {"bounds": (0, 100)}}
+    budget = Budget(epsilon=10.0, delta=1e-6)
+    with Curator.open({"t": table}, unit="u", budget=budget, ledger=":memory:", columns=columns) as curator:
+        answer = curator.sql(asked, epsilon=0.3)  # so little that noise exchanges them
+        with monkeypatch.context() as patched:
+            patched.setattr("discreet.query.estimates._same_values", lambda one, other: one is other)
+            apart = curator.sql(asked, epsilon=0.3).intervals().to_pylist()
+    assert any(not row["a"] <= row["b"] <= row["c"] for row in apart)
+    for row, raw in zip(answer.intervals().to_pylist(), apart, strict=True):
+        for end in ("", "_low", "_high"):
+            names = [f"{name}{end}" for name in "abc"]
+            assert [row[name] for name in names] == sorted(raw[name] for name in names)
+        assert all(row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] for name in "abc")
+        assert row["most"] == raw["most"]

@@ -112,11 +112,13 @@ def test_the_heaviness_of_a_tail_follows_its_exponent() -> None:
 
 
 def test_a_doubt_is_said_where_a_tail_is_heavy_or_units_are_few_and_nowhere_else() -> None:
-    def of(exponent: float, *, units: float = 1e5, spread: float = 0.0, single: bool = True) -> str | None:
+    def of(
+        exponent: float, *, units: float = 1e5, spread: float = 0.0, single: bool = True, anything: bool = False
+    ) -> str | None:
         """Of the bound that 7 units exceed, where a tenth exceeds 16."""
         number = round(STEPS * (4 + np.log2(units / 70) / exponent)) if units > 70 else 16
         told = {"units": units, "size": 4 * STEPS, "looked": 0.01, "spread": spread}
-        return doubt(Choice(number, 0.2, 1.28, 2.0, **told), single=single)
+        return doubt(Choice(number, 0.2, 1.28, 2.0, **told), single=single, anything=anything)
 
     assert of(4.0) is of(3.0) is of(3.0, spread=2.0, single=False) is None
     assert "many times larger" in (of(1.8) or "")
@@ -125,6 +127,8 @@ def test_a_doubt_is_said_where_a_tail_is_heavy_or_units_are_few_and_nowhere_else
     assert "guess" in (of(4.0, units=150.0) or "")
     assert "guess" in (of(4.0, units=-30.0) or "")
     assert of(4.0, units=2000.0) is None
+    assert "too few" in (of(4.0, units=225.0) or "")
+    assert "guess" in (of(4.0, units=225.0, anything=True) or "")  # more bounds to choose from
     assert doubt(Choice(20, 0.2, 1.28, 2.0), single=True) is None  # nothing was looked at
 
 

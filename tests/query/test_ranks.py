@@ -19,6 +19,7 @@ from discreet.query.options import Options
 from discreet.query.plan import Aggregate, Key
 from discreet.query.private import private_plan
 from discreet.query.ranks import bisection, choice
+from discreet.query.ranks.answer import RankAnswer
 from discreet.query.ranks.cells import Cells
 from discreet.query.ranks.measure import measure_rank
 from discreet.query.ranks.scale import Scale
@@ -377,3 +378,22 @@ def test_both_sides_of_a_quantile_count_however_near_to_an_end_it_is(probability
     assert min(statistic.a, statistic.b) >= 1  # else the quantile is the end of the grid, wherever the rows are
     assert statistic.a + statistic.b == parts
     assert abs(statistic.b / parts - probability) <= 1 / parts
+
+
+def test_an_interval_that_reaches_an_end_of_the_grid_is_open_unless_bounds_are_declared() -> None:
+    for name, open_ends in (
+        ("free", True),
+        ("free whole", True),
+        ("positive", False),
+        ("whole", False),
+        ("days", False),
+    ):
+        scale = SCALES[name]
+        first, last = (float(cell) for cell in scale.cells)
+        middle = np.array([(first + last) / 2])
+        for left, right in ((first, last + 1), (first + 5, last + 1), (first, last - 5), (first + 5, last - 5)):
+            answer = RankAnswer.alone(scale, middle, np.array([left]), np.array([right]))
+            low, high = (float(end[0]) for end in answer.interval(0.95))
+            assert (low == -math.inf) == (open_ends and left == first)
+            assert (high == math.inf) == (open_ends and right == last + 1)
+            assert low <= answer.values[0] <= high

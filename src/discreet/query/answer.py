@@ -172,8 +172,15 @@ class Answer:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Where intervals of chosen bounds may be too short, as far as the released numbers tell."""
-        return tuple(dict.fromkeys(line for block in self._measured for line in doubts_of(block.plan, block.doubts)))
+        """Where intervals of chosen bounds may be too short, as far as the released numbers tell.
+
+        Printed answers have them below the table, but for the one that is so of all small tables.
+        """
+        return self._cautions()
+
+    def _cautions(self, *, grave: bool = False) -> tuple[str, ...]:
+        found = (line for block in self._measured for line in doubts_of(block.plan, block.doubts, grave=grave))
+        return tuple(dict.fromkeys(found))
 
     @cached_property
     def _with_ends(self) -> tuple[str, dict[str, str]]:
@@ -225,15 +232,18 @@ class Answer:
         return self.show()
 
     def _remarks(self, table: pa.Table) -> list[str]:
-        """Why numbers are missing, and intervals."""
+        """Why numbers are missing, and intervals, and which ones may be too short."""
         ends = {name: (f"{name}_low", f"{name}_high") for name in self.columns if f"{name}_low" in table.column_names}
         rows = table.slice(0, _SHOWN).to_pylist()
         lines = []
         if any(row[name] is None and row[low] is not None for row in rows for name, (low, _) in ends.items()):
             lines.append("NULL: too few rows to compute it from, as far as the noise tells")
         elif any(all(_infinite(row[end]) for end in both) for row in rows for both in ends.values()):
-            lines.append("no brackets: nothing is known, because a denominator may be 0 within its noise")
-        return lines + [f"no interval for {name}: {reason}" for name, reason in self.no_interval.items()]
+            quantiles = any(rank.function == "quantile" for block in self._measured for rank in block.plan.ranks)
+            why = "no bounds of the values are declared" if quantiles else "a denominator may be 0 within its noise"
+            lines.append(f"no brackets: nothing is known, because {why}")
+        lines += [f"no interval for {name}: {reason}" for name, reason in self.no_interval.items()]
+        return lines + [f"caution: {line}" for line in self._cautions(grave=True)]
 
     def _foot(self, table: pa.Table, confidence: float) -> str:
         paid = "nothing, it was answered before" if self.repeated else str(self.target)

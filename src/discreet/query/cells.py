@@ -12,13 +12,15 @@ if TYPE_CHECKING:
 __all__ = ["cells", "printable"]
 
 _LARGE, _FINE = 1e15, 12
+_UNKNOWN = "…"
 
 
 def cells(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[list[str]]:
     """For each row a text for each name: the value, and the ends <name>_low and <name>_high in brackets.
 
     A number is shown with three digits of its error, whole from there on and never in powers of ten below 1e15; one
-    without an interval has six digits. An interval that is open on both sides says nothing and is left out.
+    without an interval has six digits. An interval that is open on both sides says nothing and is left out; an end
+    that is not known is shown as dots.
 
     >>> rows = [{"n": 1234567.891, "n_low": 1204567.5, "n_high": 1264567.5}, {"n": 5.25, "n_low": 4.75, "n_high": 5.75}]
     >>> for row in cells(rows, ["n"]):
@@ -43,15 +45,16 @@ def _column(triples: list[tuple[Any, Any, Any]]) -> list[str]:
         widths = [max((len(part[i]) for part in parts), default=0) for i in range(3)]
         parts = [(value.rjust(widths[0]), low.rjust(widths[1]) if low else "", high.rjust(widths[2]) if high else "")
                  for value, low, high in parts]  # fmt: skip
-    return [f"{value}  [{low}, {high}]" if low else value for value, low, high in parts]
+    return [f"{value}  [{low or _UNKNOWN}, {high or _UNKNOWN}]" if low or high else value for value, low, high in parts]
 
 
 def _parts(value: Any, low: Any, high: Any) -> tuple[str, str, str]:
-    open_ends = _infinite(low) + _infinite(high)
-    if low is None or high is None or open_ends >= (1 if value is None else 2):
+    open_ends = sum(end is None or _infinite(end) for end in (low, high))
+    if open_ends >= (1 if value is None else 2):
         return _text(value, None), "", ""
     places = _places(value, low, high)
-    return _text(value, places), _text(low, places), _text(high, places)
+    lower, upper = ("" if end is None else _text(end, places) for end in (low, high))
+    return _text(value, places), lower, upper
 
 
 def _places(value: Any, low: Any, high: Any) -> int | None:
@@ -59,7 +62,8 @@ def _places(value: Any, low: Any, high: Any) -> int | None:
     if not all(one is None or _is_number(one) for one in (value, low, high)):
         return None
     middle = low if value is None else value
-    error = max((abs(float(end) - float(middle)) for end in (low, high) if not _infinite(end)), default=0.0)
+    known = [float(end) for end in (low, high) if end is not None and not _infinite(end)]
+    error = max((abs(end - float(middle)) for end in known), default=0.0)
     if not 0 < error < math.inf:
         return None
     places = max(0, 2 - math.floor(math.log10(error)))

@@ -13,12 +13,15 @@ from discreet.query.moments import Moment, moments_of
 from discreet.query.pooling import ENDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from discreet.query.laws import NoisySum
     from discreet.query.measuring import Measured
     from discreet.query.plan import Aggregate
+    from discreet.query.ranks.answer import RankAnswer
 
 __all__ = ["noisy_table"]
 
@@ -61,7 +64,7 @@ def _parts(measured: Measured, aggregate: Aggregate) -> tuple[tuple[Moment, ...]
 def _values(measured: Measured, aggregate: Aggregate) -> NDArray[np.float64]:
     function = aggregate.function
     if aggregate in measured.plan.ranks:
-        return measured.ranks[measured.plan.ranks.index(aggregate)].values
+        return _in_order(measured, aggregate, lambda rank: rank.values)
     if aggregate in measured.plan.distincts:
         return _within(measured.distincts[measured.plan.distincts.index(aggregate)].values, _possible(aggregate))
     moments, sums = _parts(measured, aggregate)
@@ -85,7 +88,8 @@ def _values(measured: Measured, aggregate: Aggregate) -> NDArray[np.float64]:
 def _interval(measured: Measured, aggregate: Aggregate, confidence: float) -> Interval:
     function = aggregate.function
     if aggregate in measured.plan.ranks:
-        return measured.ranks[measured.plan.ranks.index(aggregate)].interval(confidence)
+        low = _in_order(measured, aggregate, lambda rank: rank.interval(confidence)[0])
+        return low, _in_order(measured, aggregate, lambda rank: rank.interval(confidence)[1])
     if aggregate in measured.plan.distincts:
         low, high = measured.distincts[measured.plan.distincts.index(aggregate)].interval(confidence)
         return _within(low, _possible(aggregate)), _within(high, _possible(aggregate))
@@ -104,6 +108,33 @@ def _interval(measured: Measured, aggregate: Aggregate, confidence: float) -> In
         low, high = sums[0].ratio_interval(sums[1], confidence, centre)
         return _within(low, aggregate.bounds), _within(high, aggregate.bounds)
     return _spread_interval(function, sums, confidence)
+
+
+def _in_order(
+    measured: Measured, aggregate: Aggregate, read: Callable[[RankAnswer], NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """What is read of the rank, in order among the quantiles of the same argument: a larger share has a larger one.
+
+    Noise may exchange them. True quantiles are in order, so that sorting brings none further from its truth than the
+    worst was, and of ends that all hold the sorted ones do.
+    """
+    ranks = measured.plan.ranks
+    together = [rank for rank in ranks if aggregate.function == "quantile" and _same_values(rank, aggregate)]
+    if len(together) < 2:
+        return read(measured.ranks[ranks.index(aggregate)])
+    together.sort(key=lambda rank: rank.probability or 0.0)
+    found = np.stack([read(measured.ranks[ranks.index(rank)]) for rank in together])
+    ordered = np.where(np.isnan(found).any(axis=0), found, np.sort(found, axis=0))
+    return np.asarray(ordered[together.index(aggregate)], dtype=np.float64)
+
+
+def _same_values(one: Aggregate, other: Aggregate) -> bool:
+    return (one.function, one.argument, one.bounds, one.kind) == (
+        other.function,
+        other.argument,
+        other.bounds,
+        other.kind,
+    )
 
 
 def _spread_interval(function: str, sums: tuple[NoisySum, ...], confidence: float) -> Interval:

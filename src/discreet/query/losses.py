@@ -71,7 +71,10 @@ if TYPE_CHECKING:
     from discreet.query.remembered import Choice
 
 __all__ = [
+    "GUESSED",
+    "HEAVY",
     "SURELY",
+    "UNTOLD",
     "allowance",
     "doubt",
     "excess",
@@ -82,6 +85,11 @@ __all__ = [
     "tells",
     "usual",
 ]
+
+GUESSED = "there may be so few units that its bound is a guess, and a low one"
+UNTOLD = "there are too few units to tell whether some are many times larger than the others"
+HEAVY = "some units may be many times larger than nearly all others"
+"""What may be doubtful about a bound, in words. The second is so of every small table, and does not say that one is."""
 
 _HEAVIEST, _STEEP = 40.0, 2.5
 _SURE, _UNSURE = 0.2, 0.8
@@ -116,6 +124,9 @@ _FEW = 4.0
 _GUESSED, _DOUBTFUL = (8.0, 20.0), 2.2
 """Units times the epsilon of a choice below which it is a guess, for one number and by group; and the exponent of a
 tail below which intervals hold less often."""
+
+_WIDER = 2.5
+"""How many times more units it takes where rows may add anything: there are more bounds to choose from."""
 
 SURELY = 1.4
 """The standard deviation of a number of units that is counted with epsilon 1."""
@@ -261,24 +272,26 @@ def excess(chosen: Choice, noise: float, *, groups: int) -> float:
     return heavy * max(1.0, chosen.noise / noise)
 
 
-def doubt(chosen: Choice, *, single: bool) -> str | None:
+def doubt(chosen: Choice, *, single: bool, anything: bool = False) -> str | None:
     """Why an interval may be too short that allows for what this bound cuts off, by the numbers that were released.
 
-    None where nothing speaks for it. `single` says that one number is asked for.
+    None where nothing speaks for it. `single` says that one number is asked for, and `anything` that nobody knows how
+    much a row may add.
     """
     if chosen.units is None or chosen.size is None:
         return None
     few, above = _GUESSED[0] if single else _GUESSED[1], chosen.allowed + 1 / chosen.epsilon
+    few *= _WIDER if anything else 1.0
     if chosen.units - SURELY / chosen.looked < few / chosen.epsilon:
-        return "there may be so few units that its bound is a guess, and a low one"
+        return GUESSED
     if not tells(chosen.units, looked=chosen.looked):
-        return "there are too few units to tell whether some are many times larger than the others"
+        return UNTOLD
     beyond = 1 - looked_share(chosen.units, above=above) if chosen.spread else _TENTH
     share = above / chosen.units
     if share >= min(_TAIL, beyond):
         return None
     exponent = math.log(beyond / share) / math.log(max(bound_of(chosen.number) / bound_of(chosen.size), 1.05))
-    return "some units may be many times larger than nearly all others" if exponent < _DOUBTFUL else None
+    return HEAVY if exponent < _DOUBTFUL else None
 
 
 def usual(groups: int, *, gaussian: bool) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
+from discreet.query.losses import GUESSED, UNTOLD
 from discreet.query.moments import moments_of
 
 if TYPE_CHECKING:
@@ -41,14 +42,16 @@ def bound_names(plan: Private) -> dict[str, str]:
     return named
 
 
-def doubts_of(plan: Private, doubts: Mapping[int, str]) -> list[str]:
-    """What to say about moments whose intervals may be short, for these reasons."""
-    return [
-        f"the interval may be too short ({in_words(plan, plan.moments[i])}): {reason}; state max_rows, or see "
-        "intervals(allowance=4)"
-        for i, reason in doubts.items()
-        if i < len(plan.moments)
-    ]
+def doubts_of(plan: Private, doubts: Mapping[int, str], *, grave: bool = False) -> list[str]:
+    """What to say about moments whose intervals may be short, for these reasons; only the grave ones, if wanted."""
+    lines = []
+    for i, reason in doubts.items():
+        if i < len(plan.moments) and not (grave and reason == UNTOLD):
+            moment = plan.moments[i]
+            state = "state max_rows" if moment.row_steps is not None else "state bounds of the values, and max_rows"
+            more = "" if reason == GUESSED else ", or see intervals(allowance=4)"
+            lines.append(f"the interval may be too short ({in_words(plan, moment)}): {reason}; {state}{more}")
+    return lines
 
 
 def _of_plan(plan: Private) -> list[str]:

@@ -286,7 +286,9 @@ class Run:
 
     def cut(self, noisy: NoisySum, place: str, *, sign: int) -> NoisySum:
         """The same numbers, with an allowance for what the bound of this place has cut off."""
-        reason = doubt(self.used[place], single=self.size <= 1)
+        kind, _, i = place.partition(" ")
+        anything = kind == "moment" and self.plan.moments[int(i)].row_steps is None
+        reason = doubt(self.used[place], single=self.size <= 1, anything=anything)
         if reason is not None:
             self.doubts[place] = reason
         more = excess(self.used[place], self.plan.noise_for(place), groups=max(1, self.size))

@@ -115,4 +115,8 @@ class RankAnswer:
         low, high = np.minimum(low, self.place), np.maximum(high, self.place)
         if self.scale.whole:  # a cell is a whole number: the one that holds the place before an upper edge
             high = np.maximum(np.ceil(high) - 1, low)
-        return self.scale.value(low), self.scale.value(high)
+        least, most = self.scale.value(low), self.scale.value(high)
+        if self.scale.open:  # in the first and the last cell is also what lies beyond
+            first, last = self.scale.cells
+            least, most = np.where(low < first + 1, -math.inf, least), np.where(high > last, math.inf, most)
+        return least, most

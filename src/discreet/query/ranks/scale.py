@@ -39,6 +39,11 @@ class Scale:
         return -(2.0**40), 2.0**40
 
     @property
+    def open(self) -> bool:
+        """Whether there may be values beyond the ends: numbers without declared bounds."""
+        return self.bounds is None and self.kind not in ("date", "timestamp")
+
+    @property
     def _even(self) -> float | None:
         """The width of equal cells: whole numbers, as long as there are not too many."""
         if self.kind == "float" or (self.kind == "integer" and self.bounds is None):

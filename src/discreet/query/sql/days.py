@@ -29,13 +29,10 @@ def is_bounded(value: Value) -> bool:
 
 
 def span(value: Value) -> tuple[dt.date, dt.date]:
-    """The first and the last day that the bounds allow."""
+    """The first and the last day that the bounds allow; of bounds that no calendar has, the day next to them."""
     scale = 1 if value.kind == "date" else DAY_MICROSECONDS
-    low, high = (bound / scale if math.isfinite(bound) else bound for bound in value.bounds)
-    return (
-        EPOCH + dt.timedelta(days=math.floor(max(low, FIRST))),
-        EPOCH + dt.timedelta(days=math.floor(min(high, LAST))),
-    )
+    low, high = (min(max(bound / scale, FIRST), LAST) for bound in value.bounds)
+    return EPOCH + dt.timedelta(days=math.floor(low)), EPOCH + dt.timedelta(days=math.floor(high))
 
 
 def day_of(value: Value) -> Value:
