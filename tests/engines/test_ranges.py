@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -34,11 +35,10 @@ def test_an_expression_is_not_planned_by_ranges_and_fails_if_it_is(engine: DuckD
         assert disabled(engine) == PASS
         fails = FAILS.replace(" t ", " stored ")
         assert session.numbers(fails)["n"].tolist() == [0]
-        with engine._ranges.used() as used:
-            assert used
-            assert disabled(engine) == ""
-            with pytest.raises(Exception, match="Bind"):
-                session._cursor.execute(fails)
+        session.numpy(PLAIN.replace(" t ", " stored "), plain=True)
+        assert disabled(engine) == ""
+        with pytest.raises(Exception, match="Bind"):
+            session._cursor.execute(fails)
         assert session.numbers(fails)["n"].tolist() == [0]  # whoever comes next turns them off
         assert disabled(engine) == PASS
 
@@ -57,57 +57,89 @@ def test_a_plain_statement_that_fails_with_ranges_is_planned_without(engine: Duc
 def test_whoever_avoids_ranges_waits_for_those_who_use_them_and_is_not_overtaken() -> None:
     switched: list[bool] = []
     ranges = Ranges(switched.append)
-    entered = threading.Event()
-
-    def avoid() -> None:
-        with ranges.avoided():
-            entered.set()
-
-    with ranges.used() as first, ranges.used() as second:
-        assert first
-        assert second
-        thread = threading.Thread(target=avoid)
-        thread.start()
-        while not ranges._waiting:
-            pass
-        with ranges.used() as third:
-            assert not third
-        assert not entered.is_set()
-        assert switched == [True]
-    thread.join()
-    assert entered.is_set()
+    entered, leave, done = threading.Event(), threading.Event(), threading.Event()
+    used = threading.Thread(target=lambda: ranges.run(lambda: (entered.set(), leave.wait(60)), plain=True))
+    avoided = threading.Thread(target=lambda: ranges.run(done.set, plain=False))
+    overtaking = threading.Thread(target=lambda: ranges.run(lambda: switched.copy(), plain=True))
+    used.start()
+    assert entered.wait(60)
+    assert ranges.run(switched.copy, plain=True) == [True]  # several may use them
+    avoided.start()
+    while not ranges._avoiding:
+        pass
+    overtaking.start()
+    overtaking.join(0.05)
+    assert overtaking.is_alive()
+    assert not done.is_set()
+    assert switched == [True]
+    leave.set()
+    for thread in (used, avoided, overtaking):
+        thread.join(60)
+    assert done.is_set()
     assert switched == [True, False]
-    with ranges.avoided(), ranges.avoided(), ranges.used() as used:
-        assert not used
     for _ in range(2):
-        with ranges.used() as used:
-            assert used
-    assert switched == [True, False, True]
+        assert ranges.run(switched.copy, plain=True) == [True, False, True]
     for _ in range(2):
-        with ranges.avoided():
-            assert switched == [True, False, True, False]
+        assert ranges.run(switched.copy, plain=False) == [True, False, True, False]
+    assert not ranges._using
+    assert not ranges._avoiding
 
 
 def test_ranges_count_as_on_where_switching_fails_so_that_they_are_turned_off_again() -> None:
     switched: list[bool] = []
-    broken = True
+    broken: BaseException | None = KeyboardInterrupt()
 
     def switch(on: bool) -> None:
         switched.append(on)
-        if broken:
-            raise EngineError("failed", "it did not work")
+        if broken is not None:
+            raise broken
 
     ranges = Ranges(switch)
-    with pytest.raises(EngineError), ranges.used():
-        pass
-    with pytest.raises(EngineError), ranges.avoided():
-        pass
-    broken = False
-    with ranges.avoided():
-        assert switched == [True, False, False]
-    with ranges.used() as used:
-        assert used
-        assert switched == [True, False, False, True]
+    for plain in (True, False, False):
+        with pytest.raises(KeyboardInterrupt):
+            ranges.run(lambda: None, plain=plain)
+    assert switched == [True, False, False]
+    broken = None
+    assert ranges.run(switched.copy, plain=False) == [True, False, False, False]
+    assert ranges.run(switched.copy, plain=True) == [True, False, False, False, True]
+
+
+def test_interrupts_leave_no_turn_behind_and_no_ranges_for_those_who_avoid_them() -> None:
+    state = {"on": False}
+
+    def switch(on: bool) -> None:
+        state["on"] = on
+
+    ranges = Ranges(switch)
+    seen: list[bool] = []
+    armed = False
+    interrupted = 0
+
+    def interrupt(*_: object) -> None:
+        if armed:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for k in range(4000):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, (1 + 37 * k % 200) * 1e-6)
+                armed = True
+                for _ in range(20):
+                    ranges.run(lambda: sum(range(50)), plain=True)
+                    ranges.run(lambda: seen.append(state["on"]), plain=False)
+                armed = False
+            except KeyboardInterrupt:
+                armed = False
+                interrupted += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted > 100
+    assert not any(seen)
+    assert not ranges._using
+    assert not ranges._avoiding
+    assert not ranges.run(lambda: state["on"], plain=False)
 
 
 def test_statements_of_both_kinds_in_many_threads_never_fail(engine: DuckDBEngine) -> None:

@@ -60,6 +60,25 @@ def test_a_row_counts_with_its_value_cut_to_the_bounds_in_whole_steps(
             assert abs(value) <= moment.steps_of_row(coarser)
 
 
+@pytest.mark.parametrize("coarser", [0, 1, 5, 17])
+@pytest.mark.parametrize("kind", ["sum", "square"])
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-5.0, 30.0), (0.0, 1e9), (-1.0, 0.5)])
+def test_a_row_counts_alike_in_doubles_and_in_integers_also_halfway_between_two_steps(
+    bounds: tuple[float, float], kind: str, coarser: int
+) -> None:
+    # else one row, by which a total grows too large for doubles, would change what all others count for
+    moment = Moment(kind, "x", bounds)
+    step = math.ldexp(moment.quantum, coarser)
+    steps = np.concatenate([np.arange(-50, 50), [2**k + j for k in range(6, 26) for j in (-1, 0, 1)]])
+    values = (steps + 0.5) * step if kind == "sum" else np.sqrt(np.abs((steps + 0.5) * step))
+    with session_of(pa.table({"x": np.clip(values, *bounds)})) as session:
+        got = session.numbers(
+            f"SELECT {moment.value(coarser, double=True)} AS a, {moment.value(coarser)} AS b FROM t WHERE x IS NOT NULL"
+        )
+    np.testing.assert_array_equal(got["a"], got["b"])
+    assert np.any(got["b"] * step != np.clip(values, *bounds))
+
+
 @pytest.mark.parametrize("bounds", [(-5.0, 30.0), (-1e18, 1e18), (0.0, 1e-12), (3.0, 3.0)])
 def test_the_rows_that_have_a_value_are_those_that_a_sum_adds_up(bounds: tuple[float, float]) -> None:
     present, total = Moment("present", "x"), Moment("sum", "x", bounds)
@@ -118,7 +137,7 @@ def test_totals_that_are_too_large_for_doubles_are_taken_in_integers(
         assert ["DOUBLE) AS s" in sql for sql in asked] == ([True] if largest > 1000 else [True, False])
         asked.clear()
     for doubles, integers in zip(*found, strict=True):
-        np.testing.assert_allclose(doubles, integers, atol=1)  # halves of a step are rounded to even, or up
+        np.testing.assert_array_equal(doubles, integers)
 
 
 def test_the_engine_adds_whole_doubles_exactly_below_two_to_the_53() -> None:

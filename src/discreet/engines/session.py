@@ -9,7 +9,7 @@ import numpy as np
 from discreet.engines.arrow import array_of, taken
 from discreet.engines.failures import guarded
 from discreet.engines.names import quoted
-from discreet.errors import EngineError, InvalidArgument
+from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,6 @@ _NUMBERS: dict[str, type[np.generic]] = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), np.int64),
     **dict.fromkeys(("FLOAT", "DOUBLE"), np.float64),
 }
-_PLANNED = ("statement", "failed")  # kinds of errors that come of how a statement was planned
 _BATCH = 1 << 20  # rows that are counted at a time
 _GROUPS = 1 << 16  # rows with texts that are looked at at a time: the texts of a batch have to fit into 2 GiB
 
@@ -145,16 +144,7 @@ class DuckDBSession:
 
     def _run(self, work: Callable[[], T], *, plain: bool = False) -> T:
         """The result of the work, which runs one statement: planned by the ranges of columns if it is plain."""
-        if plain:
-            with self._ranges.used() as used:
-                if used:
-                    try:
-                        return guarded(work)
-                    except EngineError as error:
-                        if error.kind not in _PLANNED:
-                            raise
-        with self._ranges.avoided():
-            return guarded(work)
+        return self._ranges.run(work, plain=plain)
 
     def interrupt(self) -> None:
         """Stop what the session is doing, from another thread; it raises `EngineError` there."""

@@ -6,7 +6,8 @@ row with that list would take longer than the sums. Sums are exact integers, so 
 **In doubles.** The engine adds whole numbers in doubles in less time than integers, and as exactly, as long as no sum
 of some of the rows reaches 2^53. Where all rows contribute with the same sign, that can be seen from the total: partial
 sums lie between 0 and it, also where they were rounded, since rounding keeps order. So a total below 2^53 is exact,
-and where one is not, all are taken again in integers. Which way was gone depends on the data; the totals do not.
+and where one is not, all are taken again in integers. Which way was gone depends on the data; the totals do not: a row
+is rounded to whole steps by the same expression in both.
 """
 
 from __future__ import annotations

@@ -165,10 +165,10 @@ class Moment:
             moved = f"({moved} * {moved})"
         exponent = self.exponent + coarser
         steps = moved if exponent == 0 else f"{moved} * {number(math.ldexp(1.0, -exponent))}"
-        if double:
-            return f"round({steps})"
         # The cast rounds. Squares up to 2^62 are in steps of 1 where values are whole, else in steps of 2^-16.
-        return f"TRY_CAST({steps} AS {'BIGINT' if self.integer else self.sql_type})"
+        whole = f"TRY_CAST({steps} AS {'BIGINT' if self.integer else self.sql_type})"
+        # round() would take halves up and the cast takes them to even: what a row adds must not depend on the way.
+        return f"CAST({whole} AS DOUBLE)" if double else whole
 
     def total(self) -> str:
         """SQL of the sum over the rows of a group, not yet cut."""
