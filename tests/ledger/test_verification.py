@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from discreet import Budget, Cost, Ledger
-from discreet.errors import LedgerCorrupt, LedgerError
+from discreet.errors import BudgetExceeded, LedgerCorrupt, LedgerError
 from discreet.ledger import Head
 from discreet.ledger.chain import FIRST, Chain
 from discreet.ledger.entry import COLUMNS
@@ -87,6 +87,12 @@ def tampered(path: Path, change: Callable[[sqlite3.Connection], Any]) -> None:
         for _, statement in triggers:
             database.execute(statement)
         database.execute("COMMIT")
+
+
+def stored(path: Path, select: str) -> list[Any]:
+    """Rows of a table as they are."""
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        return database.execute(select).fetchall()
 
 
 def content_of(path: Path) -> list[Any]:
@@ -458,3 +464,52 @@ def test_anybody_can_check_the_chain_with_a_few_lines(intact: Intact, place: Pat
         assert previous == found
     database.close()
     assert previous == intact.head.hash
+
+
+@pytest.mark.parametrize("analyst", ["ann", None])
+@pytest.mark.parametrize("period", [None, timedelta(days=300)])
+def test_totals_and_budgets_that_were_replaced_are_not_believed_again(
+    tmp_path: Path, analyst: str | None, period: timedelta | None
+) -> None:
+    path, key = tmp_path / "ledger.db", tmp_path / "key"
+    key.write_bytes(b"k" * 32)
+    whose = {} if analyst is None else {"analyst": analyst}
+    with Ledger.open(path, key=key) as ledger:
+        ledger.establish("d", Budget(epsilon=50.0), period=period if analyst is None else None)
+        if analyst is not None:
+            ledger.limit("d", Budget(epsilon=5.0), analyst=analyst, period=period)
+        ledger.reserve("d", Cost.pure(1e-9), **whose)
+        earlier = stored(path, "SELECT budget, period, totals, entry FROM totals")
+        ledger.reserve("d", Cost.pure(4.5), **whose)
+        ledger.reserve("d", Cost.pure(1e-9), analyst="bob")
+    content = path.read_bytes()
+    found = "the running totals of .* leave out what entry"
+
+    def put_back(database: sqlite3.Connection) -> None:
+        database.executemany("REPLACE INTO totals VALUES (?, ?, ?, ?)", earlier)
+
+    def removed(database: sqlite3.Connection) -> None:
+        database.execute("DELETE FROM totals")
+
+    for change in (put_back, removed):
+        path.write_bytes(content)
+        tampered(path, change)
+        with Ledger.open(path, key=key) as ledger, pytest.raises(LedgerCorrupt, match=f"{found}|are missing"):
+            ledger.reserve("d", Cost.pure(4.5), **whose)
+    path.write_bytes(content)
+    with Ledger.open(path, key=key) as ledger:
+        ledger.reserve("d", Cost.pure(0.1), **whose)  # as it is, it is believed
+        old = stored(path, "SELECT entry, dataset, holder, name FROM budgets")
+        totals = stored(path, "SELECT budget, period, totals, entry FROM totals")
+        ledger.amend("d", Budget(epsilon=4.7), reason="less", **whose)
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve("d", Cost.pure(0.2), **whose)
+
+    def former(database: sqlite3.Connection) -> None:
+        database.execute("DELETE FROM budgets")
+        database.executemany("INSERT INTO budgets VALUES (?, ?, ?, ?)", old)
+        database.executemany("REPLACE INTO totals VALUES (?, ?, ?, ?)", totals)
+
+    tampered(path, former)
+    with Ledger.open(path, key=key) as ledger, pytest.raises(LedgerCorrupt, match="is an earlier one"):
+        ledger.reserve("d", Cost.pure(0.2), **whose)

@@ -135,3 +135,16 @@ def test_a_budget_that_was_set_by_hand_learns_the_unit_from_the_first_curator(tm
         assert ledger.protected("data") == {"data": "user_id"}
         with pytest.raises(UnitMismatch):
             Curator.open(rows, unit="device", ledger=ledger)
+
+
+def test_the_order_of_a_list_does_not_decide_which_ledger_is_used(tmp_path: Path) -> None:
+    paths = []
+    for folder, name in (("b", "visits_2024.parquet"), ("a", "visits_2023.parquet")):
+        (tmp_path / folder).mkdir()
+        paths.append(tmp_path / folder / name)
+        pq.write_table(visits(), paths[-1])
+    with Curator.open(paths, unit="user_id", name="visits", budget=BUDGET) as curator:
+        curator.charge(Cost.pure(4.0), reason="all but little")
+        assert curator.ledger.path == tmp_path / "a" / "visits.ledger"
+    with Curator.open(paths[::-1], unit="user_id", name="visits", budget=BUDGET) as curator:
+        assert curator.remaining < 1.1

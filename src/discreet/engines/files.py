@@ -76,6 +76,8 @@ def parquet_rows(
         if column.lower() not in leave_out:
             strictly = f"read_parquet({listed}, {paths_as})" if kinds.get(quoted(column)) == "JSON" else rows
             _look_through(paths[0], column, strictly, run=run)
+    for column, kind in kinds.items():
+        _check_decimals(paths[0], column, kind, rows, run=run)
     [(length,)] = run(f"SELECT sum(num_rows) FROM parquet_file_metadata({listed})")
     floats = [column for column in kinds if kinds[column] in _FLOATS]
     texts = [column for column in kinds if kinds[column] == "VARCHAR"]
@@ -207,6 +209,23 @@ def _look_through(path: str, column: str, rows: str, *, run: Callable[[str], lis
         return
     why = f"has a date, time, shape or JSON in the column '{column}' that cannot be converted"
     raise SourceError(path, why, "Write times in microseconds, shapes in WKB and JSON as text, or hide the column.")
+
+
+def _check_decimals(
+    path: str, column: str, kind: str, rows: str, *, run: Callable[[str], list[tuple[Any, ...]]]
+) -> None:
+    """Refuse a file with a decimal of more digits than its type has: DuckDB ends where it makes a text of -2^127.
+
+    Up to 18 digits are stored in 64 bits, and are no danger.
+    """
+    digits, _, places = kind.removeprefix("DECIMAL(").rstrip(")").partition(",")
+    if not kind.startswith("DECIMAL(") or int(digits) <= 18:
+        return
+    most = f"CAST('{'9' * (int(digits) - int(places))}.{'9' * int(places)}' AS {kind})"
+    [(beyond,)] = run(f"SELECT count(*) FROM {rows} WHERE {column} NOT BETWEEN -{most} AND {most}")
+    if beyond:
+        why = f"has a number in the column {column} that does not fit into {kind}"
+        raise SourceError(path, why, "Write it with more digits, as a double or as a text, or hide the column.")
 
 
 def _columns(schema: list[tuple[Any, ...]]) -> list[str]:

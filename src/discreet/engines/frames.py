@@ -146,7 +146,8 @@ def _checked(table: pa.Table) -> pa.Table:
     except pa.ArrowInvalid:
         pass
     else:
-        return table
+        if not any(_overflows(chunk) for column in table.columns for chunk in column.chunks):
+            return table
     raise SourceError("the Arrow table", "has bytes that its types do not allow", "See table.validate(full=True).")
 
 
@@ -162,6 +163,8 @@ def _looked_through(dataset: Any) -> Any:
         columns = _converted(dataset)
         for batch in dataset.to_batches(columns=columns) if columns else ():
             batch.validate(full=True)
+            if any(_overflows(column) for column in batch.columns):
+                raise pa.ArrowInvalid
     except pa.ArrowInvalid:
         why, advice = "has values that its types do not allow", "Write its texts in UTF-8, and one type in a column."
     except (pa.ArrowException, OSError):
@@ -172,10 +175,11 @@ def _looked_through(dataset: Any) -> Any:
 
 
 def _converted(dataset: Any) -> list[str]:
-    """The columns that can make a scan fail: texts, and what is not stored in the type that it is read as."""
+    """The columns that can make a question fail: texts, decimals, and what is not stored in the type it is read as."""
     if getattr(dataset, "_scan_options", None):  # a filter of its own, which may fail on any row
         return list(dataset.schema.names)
-    texts = [field.name for field in dataset.schema if any(kind in str(field.type) for kind in ("string", "json"))]
+    doubtful = ("string", "json", "decimal")
+    texts = [field.name for field in dataset.schema if any(kind in str(field.type) for kind in doubtful)]
     found = dict.fromkeys(texts)
     for fragment in dataset.get_fragments():
         kind = getattr(getattr(fragment, "format", None), "default_extname", "memory")
@@ -184,6 +188,18 @@ def _converted(dataset: Any) -> list[str]:
         stored = {field.name: field.type for field in fragment.physical_schema}
         found |= {field.name: None for field in dataset.schema if stored.get(field.name, field.type) != field.type}
     return list(found)
+
+
+def _overflows(column: pa.Array) -> bool:
+    """Whether a decimal is -2^127, which Arrow takes for one that fits and DuckDB cannot make a text of."""
+    import numpy as np
+    import pyarrow as pa
+
+    if not pa.types.is_decimal128(column.type) or not len(column):
+        return False
+    halves = np.frombuffer(column.buffers()[1], dtype="<i8").reshape(-1, 2)[column.offset : column.offset + len(column)]
+    found = np.flatnonzero((halves[:, 0] == 0) & (halves[:, 1] == np.iinfo(np.int64).min))
+    return any(column[int(place)].is_valid for place in found)
 
 
 def _microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -59,6 +59,18 @@ _TOTALS = """
 _LINK = """
     SELECT *, (SELECT hash FROM entries WHERE number = :number - 1) AS previous FROM entries WHERE number = :number
 """
+# The newest entries are looked through from the end, and not found by their kind.
+_NEWEST_CHARGE = """
+    SELECT number, at FROM entries
+    WHERE +dataset = :dataset AND +kind = 'reserve' AND (:analyst IS NULL OR analyst = :analyst) AND number > :after
+    ORDER BY number DESC LIMIT 1
+"""
+_LATER_TERMS = """
+    SELECT number FROM entries
+    WHERE dataset = :dataset AND kind IN ('establish', 'limit', 'amend') AND number > :after
+      AND json_valid(details)
+      AND json_extract(details, '$.holder') = :holder AND json_extract(details, '$.name') = :name
+"""
 _INSERT_ENTRY = f"INSERT INTO entries VALUES ({', '.join(f':{column}' for column in COLUMNS)}, :hash)"
 _SET_HEAD = "REPLACE INTO head VALUES (1, :number, :hash)"
 _SET_TOTALS = "REPLACE INTO totals VALUES (:budget, :period, :totals, :entry)"
@@ -223,14 +235,38 @@ class Books:
 
     def _account(self, connection: Connection, dataset: str, row: sqlite3.Row, at: datetime) -> Account:
         entry = row["entry"]
-        terms = self._terms.get(row["hash"])
+        known = self._terms.get(row["hash"])
+        terms = known
         if terms is None:
             self._check_link(connection, entry)
-            terms = self._terms[row["hash"]] = self.parsed(entry, dataset, row["details"])
+            terms = self.parsed(entry, dataset, row["details"])
         if (terms.dataset, terms.holder, terms.name) != (dataset, row["holder"], row["name"]):
             raise self.corrupt(f"the budget that entry {entry} set is filed under another name")
         period = terms.number_at(at)
-        return Account(entry, terms, period, terms.balance(self._totals(connection, entry, terms, period)))
+        charged, totals = self._totals(connection, entry, terms, period)
+        if known is None:
+            self._check_newest(connection, entry, terms, period, charged)
+            self._terms[row["hash"]] = terms
+        return Account(entry, terms, period, terms.balance(totals))
+
+    def _check_newest(self, connection: Connection, entry: int, terms: Terms, period: int, charged: int | None) -> None:
+        """A budget and its totals are those that the chain ends with, not earlier ones; looked at once by each process.
+
+        `charged` is the entry that the totals are of. Of a group only its members' charges count, which takes the whole
+        chain to tell: that is left to `verify`.
+        """
+        holder = {"dataset": terms.dataset, "holder": terms.holder, "name": terms.name}
+        later = first(connection, _LATER_TERMS, {**holder, "after": entry})
+        if later is not None:
+            raise self.corrupt(f"the budget of {terms.label} is an earlier one: entry {later['number']} replaced it")
+        if terms.holder == "group":
+            return
+        wanted = {"dataset": terms.dataset, "analyst": terms.name if terms.holder == "analyst" else None}
+        newest = first(connection, _NEWEST_CHARGE, {**wanted, "after": entry})
+        if newest is None or (terms.period is not None and moment(newest["at"]) < terms.start_of(period)):
+            return
+        if newest["number"] != charged:
+            raise self.corrupt(f"the running totals of {terms.label} leave out what entry {newest['number']} charged")
 
     def _check_link(self, connection: Connection, entry: int) -> None:
         """An entry that sets a budget is believed if its hash follows; looked at once by each process."""
@@ -251,12 +287,15 @@ class Books:
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise self.corrupt(f"entry {entry} holds no budget that can be read") from error
 
-    def _totals(self, connection: Connection, budget: int, terms: Terms, period: int) -> tuple[Exact, ...]:
+    def _totals(
+        self, connection: Connection, budget: int, terms: Terms, period: int
+    ) -> tuple[int | None, tuple[Exact, ...]]:
+        """The entry that charged last, if any has in this period, and the totals after it."""
         row = first(connection, _TOTALS, {"budget": budget, "period": period})
         if row is None:
             if terms.period is None:
                 raise self.corrupt(f"the running totals of {terms.label} are missing")
-            return terms.opening.totals  # a new period
+            return None, terms.opening.totals  # a new period
         try:
             charged = json.loads(row["details"] or "null")["charged"]
             if [budget, period, digest(row["totals"])] not in charged:
@@ -266,7 +305,7 @@ class Books:
             raise self.corrupt(f"the running totals of {terms.label} cannot be read") from error
         if len(totals) != len(terms.opening.totals):
             raise self.corrupt(f"the running totals of {terms.label} do not fit its limits")
-        return totals
+        return int(row["entry"]), totals
 
     def set_totals(self, connection: Connection, rows: Iterable[tuple[int, int, str]], entry: int) -> None:
         """Stores totals as an entry has charged them: rows of budget, period and text."""

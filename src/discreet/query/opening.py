@@ -50,7 +50,10 @@ def ledger_path(policy: Policy, source: Any) -> Path | None:
     places = [source, *(table.source for table in policy.tables.values() if not table.public)]
     for place in places:
         if in_files(place):
-            path = Path(os.fsdecode(place if isinstance(place, str | os.PathLike) else place[0]))
+            if isinstance(place, str | os.PathLike):
+                path = Path(os.fsdecode(place))
+            else:  # the first by name, however they are listed: the same files have the same ledger
+                path = min((Path(os.fsdecode(one)).absolute() for one in place), key=str)
             while not path.exists() and any(sign in str(path) for sign in "*?["):
                 path = path.parent
             file = policy.name.replace("/", "_").replace(os.sep, "_")
