@@ -59,6 +59,7 @@ def test_looking_spends_nothing_and_writes_nothing(folder: Path, command: str, m
         report = good_json(f"{command} visits.parquet {COUNT} --unit user_id --epsilon 0.25")
         assert books.head == before
         assert report["remaining"] == books.remaining("visits") < 3
+        assert report["remaining_after"] < report["remaining"]
     assert report["target"] == {"epsilon": 0.25, "delta": 1e-8}
 
 
@@ -92,7 +93,7 @@ def test_explaining_says_what_the_budget_allows_and_stays_free() -> None:
     ask = f"query explain {DATA} {COUNT}"
     assert "it would be answered: ask for that or less" in good(f"{ask} --epsilon 4 {BUDGET}")
     assert not good_json(f"{ask} --epsilon 4 {BUDGET}")["fits"]
-    assert "budget" not in good(f"{ask} --epsilon 2 {BUDGET}")
+    assert "budget  epsilon 3 is left, and 1 after it" in good(f"{ask} --epsilon 2 {BUDGET}")
     good(f"query run {DATA} {COUNT} --epsilon 2 {BUDGET}")
     assert "it was answered before" in good(f"{ask} --epsilon 2")
     assert "costs        nothing, since" in good(f"query run {DATA} {COUNT} --epsilon 2 --dry-run")

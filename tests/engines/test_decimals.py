@@ -41,7 +41,7 @@ def test_a_decimal_that_cannot_be_written_is_refused_when_the_data_is_opened(
     tmp_path: Path, precision: int, scale: int
 ) -> None:
     for source in sources(tmp_path, table(precision, scale, beyond=7)):
-        with DuckDBEngine() as engine, pytest.raises(SourceError, match="do not allow|does not fit"):
+        with DuckDBEngine() as engine, pytest.raises(SourceError, match=r"do not allow|does not fit"):
             engine.register("t", source)
 
 

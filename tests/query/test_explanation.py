@@ -7,8 +7,8 @@ import re
 import pyarrow as pa
 import pytest
 
-from discreet import Budget, Curator
-from discreet.errors import InvalidArgument
+from discreet import Budget, Cost, Curator
+from discreet.errors import BudgetExceeded, InvalidArgument
 
 BOUND = r"-([\d.]+) to \+([\d.]+) times the bound on one unit that is chosen"
 
@@ -69,3 +69,24 @@ def test_the_noise_is_called_by_its_name(epsilon: float, law: str) -> None:
     with Curator.open({"t": data}, unit="u", budget=Budget(epsilon=3.0)) as curator:
         planned = str(curator.explain("SELECT COUNT(*) FROM t", epsilon=epsilon))
         assert f"noise  {law}: a unit counts in at most 1 group" in planned
+
+
+@pytest.mark.parametrize(
+    "budget", [Budget(epsilon=3.0, delta=1e-6), Budget(epsilon=3.0), Budget(rho=0.5), Budget(mu=1.0)]
+)
+def test_what_will_be_left_is_what_is_left_afterwards(budget: Budget) -> None:
+    data = pa.table({"u": [1, 1, 2], "x": [1.0, 2.0, 3.0]})
+    with Curator.open({"t": data}, unit="u", budget=budget, ledger=":memory:") as curator:
+        curator.ledger.limit(curator.policy.name, Budget(epsilon=2.0), analyst="local")
+        for price in (0.3, 1e-9):
+            planned = curator.explain("SELECT COUNT(*) AS n FROM t", epsilon=price, delta=0.0)
+            assert planned.left is not None
+            unit, now, after = planned.left
+            assert (unit, now) == (budget.unit, curator.remaining)
+            assert f"budget  {unit} {now:.6g} is left, and {after:.6g} after it" in str(planned)
+            curator.sql("SELECT COUNT(*) AS n FROM t", epsilon=price, delta=0.0)
+            assert curator.remaining == after <= now
+        assert curator.explain("SELECT COUNT(*) AS n FROM t", epsilon=0.3, delta=0.0).left is None  # answered before
+        assert curator.explain("SELECT COUNT(*) AS n FROM t", epsilon=9.0, delta=0.0).left is None  # refused
+        with pytest.raises(BudgetExceeded):
+            curator.ledger.remaining(curator.policy.name, after=Cost.pure(9.0))

@@ -285,7 +285,11 @@ def _price(curator: Curator, planned: Explanation) -> list[tuple[str, str]]:
         costs = "nothing: no row of people is read"
     elif planned.answered:
         costs = f"nothing, since it was answered before ({costs} with --no-reuse)"
-    return [("costs", costs), ("left before", _left(curator))]
+    rows = [("costs", costs), ("left before", _left(curator))]
+    if planned.left is not None:
+        unit, _, after = planned.left
+        rows.append(("left after", f"{unit} {left(after)}"))
+    return rows
 
 
 def _left(curator: Curator) -> str:
@@ -315,6 +319,7 @@ def _explained(curator: Curator, planned: Explanation) -> dict[str, Any]:
         "errors": planned.errors(CONFIDENCE),
         "report": list(planned.report),
         "remaining": curator.remaining,
+        "remaining_after": None if planned.left is None else planned.left[2],
         "unit": curator.budget.unit,
         "budget": curator.budget.to_dict(),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -308,15 +309,19 @@ class Ledger:
 
     # ---------------------------------------------------------------- reading
 
-    def remaining(self, dataset: str, *, analyst: str = "local") -> float:
+    def remaining(self, dataset: str, *, analyst: str = "local", after: Cost | None = None) -> float:
         """The largest x such that one more release of size x is admitted, in the notion of the data set's budget.
 
+        With `after`, once that cost is charged: it is not, and one that does not fit is refused as `reserve` would.
         That is what `Filter.remaining` says, the smallest over all budgets that apply to the analyst. Where a budget of
         the analyst or a group is in another notion than the data set's, it is asked about releases of the latter kind.
         """
         dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
         with self._store.reading() as connection:
-            accounts = self._books.known_accounts(connection, dataset, analyst, at=self._time(connection))
+            at = self._time(connection)
+            accounts = self._books.known_accounts(connection, dataset, analyst, at=at)
+        if after is not None:
+            accounts = tuple(replace(account, balance=account.charged(after, at=at)) for account in accounts)
         return least_remaining(accounts)
 
     def admits(self, dataset: str, cost: Cost, *, analyst: str = "local") -> bool:

@@ -191,12 +191,14 @@ class Curator:
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
         self._check_open()
         asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
-        answered, refusal = False, None
+        answered, refusal, left = False, None, None
         if asked.price is not None:
             answered = reuse and self._measured_before(asked.fingerprint(self._files), asked) is not None
             asked = asked.knowing(self._files, self._payer.told)
             denied = None if answered else self._payer.denied(asked.cost)
             refusal = None if denied is None else asked.refusal(denied, self._payer.denied)
+            if not answered and refusal is None:
+                left = (self.budget.unit, self.remaining, self._payer.left_after(asked.cost))
         return Explanation(
             question=asked.question,
             target=asked.price,
@@ -205,6 +207,7 @@ class Curator:
             tree=render(text, self._catalog),
             answered=answered,
             refusal=refusal,
+            left=left,
         )
 
     def table(self, name: str) -> Selection:

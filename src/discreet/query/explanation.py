@@ -30,7 +30,8 @@ class Explanation:
 
     `tree` shows the operators, each with what one unit can change through it. `target` is the price that was asked for
     (None if no row of people would be read). `answered`: the stored answer would be read again, at no cost. `refusal`
-    is the error with which the question would be refused because too little is left, else None.
+    is the error with which the question would be refused because too little is left, else None. `left` is the unit of
+    the budget and what is left of it for the analyst, now and after the question; None if it would cost nothing.
     """
 
     question: Question
@@ -40,6 +41,7 @@ class Explanation:
     tree: str = ""
     answered: bool = False
     refusal: BudgetExceeded | None = None
+    left: tuple[str, float, float] | None = None
 
     @property
     def report(self) -> tuple[str, ...]:
@@ -76,6 +78,9 @@ class Explanation:
             lines.append("budget  it was answered before: the stored answer is read again, at no cost")
         if self.refusal is not None:
             lines.append(f"budget  {self.refusal}")
+        if self.left is not None:
+            unit, now, after = self.left
+            lines.append(f"budget  {unit} {now:.6g} is left, and {after:.6g} after it")
         lines.append("")
         if self.tree:
             lines += ["plan", *(f"  {line}" for line in self.tree.splitlines()), ""]

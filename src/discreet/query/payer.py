@@ -57,6 +57,10 @@ class Payer:
         """The error that this cost would meet now, or None."""
         return refusal_of(self.ledger, self.policy, cost, analyst=self.analyst)
 
+    def left_after(self, cost: Cost) -> float:
+        """What would be left once this cost is paid, which has to fit."""
+        return self.ledger.remaining(self.policy.name, analyst=self.analyst, after=cost)
+
     def answer(self, fingerprint: str) -> bytes | None:
         """The stored answer to an identical question."""
         return self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst, shared=self.shared)
