@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -330,6 +330,7 @@ def _answered(curator: Curator, answer: Answer, confidence: float) -> dict[str, 
     return {
         "dataset": curator.policy.name,
         "columns": answer.columns,
+        "schema": [asdict(column) for column in answer.schema],
         "rows": [{name: _plain(value) for name, value in row.items()} for row in table.to_pylist()],
         "confidence": confidence,
         "target": _target(answer),

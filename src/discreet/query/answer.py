@@ -13,6 +13,7 @@ from discreet.arguments import nonnegative, unit_fraction
 from discreet.engines import Sandbox
 from discreet.errors import DiscreetError, InvalidArgument
 from discreet.query.cells import cells, printable
+from discreet.query.columns import columns_of
 from discreet.query.error_bars import ErrorBars
 from discreet.query.estimates import noisy_table
 from discreet.query.intervals import takes_extremes, with_intervals
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.accounting import Cost
+    from discreet.query.columns import AnswerColumn
     from discreet.query.measuring import Measured
     from discreet.query.plan import Question
     from discreet.query.target import Target
@@ -79,6 +81,12 @@ class Answer:
     def columns(self) -> list[str]:
         """The names of the columns."""
         return list(self._table.column_names)
+
+    @property
+    def schema(self) -> tuple[AnswerColumn, ...]:
+        """What each column is: its type, the aggregate that it shows, the noise in it and the bound on one unit."""
+        ends = {name for name in self.columns if f"{name}_low" in self.intervals().column_names}
+        return columns_of(self.question, self._measured, self._table, ends=ends)
 
     def to_arrow(self) -> pa.Table:
         """The answer as an Arrow table."""

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["plain_columns", "projected"]
+__all__ = ["plain_columns", "projected", "shown_columns"]
 
 _COLUMN = r't0\.(\w+) AS "((?:[^"]|"")+)"'
 _PLAIN = re.compile(rf"SELECT {_COLUMN}(?:, {_COLUMN})* FROM noisy_0 AS t0")
@@ -28,6 +28,20 @@ def plain_columns(after: str) -> list[tuple[str, str]] | None:
     if not _PLAIN.fullmatch(after):
         return None
     return [(column, name.replace('""', '"')) for column, name in _ONE.findall(after)]
+
+
+def shown_columns(after: str) -> dict[str, str]:
+    """The columns of noisy tables that a SELECT shows as they are, by the names that it gives them.
+
+    >>> shown_columns('SELECT t0.k0 AS "city", t0.a0 * 2 AS "n" FROM noisy_0 AS t0 ORDER BY 2')
+    {'city': 'k0'}
+    """
+    import sqlglot
+    from sqlglot import exp
+
+    parsed = sqlglot.parse_one(after, read="duckdb")
+    listed = parsed.selects if isinstance(parsed, exp.Query) else []
+    return {one.alias_or_name: one.unalias().name for one in listed if isinstance(one.unalias(), exp.Column)}
 
 
 def projected(table: pa.Table, columns: list[tuple[str, str]]) -> pa.Table:
