@@ -13,6 +13,7 @@
     ├── SourceError          (also ValueError)    the data of a table cannot be read
     ├── EngineError          (also RuntimeError)  the engine failed; its own words are not repeated
     ├── QueryFailed          (also RuntimeError)  a question was paid for and its answer could not be computed
+    ├── ReleaseFailed        (also RuntimeError)  a release was paid for and its mechanism failed
     ├── FitFailed            (also RuntimeError)  a fit was paid for and its model could not be computed
     ├── LedgerError                               a ledger cannot be read or written now; nothing was half done
     │   └── LedgerCorrupt                         what is in it is not what was written to it
@@ -47,6 +48,7 @@ __all__ = [
     "PolicyError",
     "QueryFailed",
     "QueryRefused",
+    "ReleaseFailed",
     "SourceError",
     "StorageError",
     "UnitMismatch",
@@ -246,6 +248,20 @@ class QueryFailed(DiscreetError, RuntimeError):
 
     def __reduce__(self) -> tuple[type[QueryFailed], tuple[int]]:
         return type(self), (self.entry,)
+
+
+class ReleaseFailed(DiscreetError, RuntimeError):
+    """A release was paid for and its mechanism failed; `reason` says why, without the value."""
+
+    def __init__(self, entry: int, reason: str) -> None:
+        self.entry, self.reason = entry, reason
+        super().__init__(
+            f"nothing was released, and what it cost stays spent (entry {entry} of the ledger), as whether a value can "
+            f"be released may depend on the data: {reason}"
+        )
+
+    def __reduce__(self) -> tuple[type[ReleaseFailed], tuple[int, str]]:
+        return type(self), (self.entry, self.reason)
 
 
 class FitFailed(DiscreetError, RuntimeError):

@@ -6,6 +6,9 @@ is small, where the audit sees most.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ import pytest
 
 from discreet import Cost
 from discreet.audit import check
+from discreet.errors import InvalidArgument
 from discreet.mechanisms import (
     AboveThreshold,
     BernoulliModel,
@@ -153,6 +157,54 @@ def test_the_mechanism_passes_its_audit(mechanism: Mechanism) -> None:
     if isinstance(mechanism, Estimator):  # their statistics are audited below
         draws = 5000 if quick else 100
     check(mechanism, draws=draws).raise_for_failures()
+
+
+VALUES: list[Any] = [
+    *(None, "many", object(), 1j, {}, {"a": 1}, {"a": "b"}, (["a"], [1]), (["a"], ["b"]), ([["a"]], [1.5]), (1, 2)),
+    *(3, -3, 4000.5, math.nan, True, Fraction(1, 3), np.float64(0.5), np.int64(3), np.array(2), np.array(math.nan)),
+    *([], [1, 2], [1, 2, 3], [1.5, 2], [1, None], [math.nan, 0.5, 1], ["a", "b"], [True, False], [[1, 2], [3]]),
+    *([[0, 1], [1, 2]], [[0.5, 0.5]], [[[1.0]]], [2**70, -1], range(3)),
+    *(np.zeros(3), np.full(3, math.nan), np.zeros(3, dtype=int), np.full(3, 9), np.full(3, True), np.array(["a", "b"])),
+    *(np.zeros((2, 2)), np.zeros((2, 3), dtype=int), np.zeros(4, dtype=object), np.array([None]), np.zeros(0)),
+    *(np.zeros(101), np.array([1j]), np.zeros(2, dtype="datetime64[D]"), np.zeros((2, 2, 2))),
+]
+
+
+def refused(call: Callable[[Any], Any], value: Any) -> bool:
+    try:
+        call(value)
+    except InvalidArgument:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+def test_a_check_refuses_wrong_types_and_nothing_that_can_be_released(mechanism: Mechanism) -> None:
+    for value in (None, "many", object(), 1j):
+        assert refused(mechanism.check, value)
+    for value in VALUES:
+        assert refused(mechanism.release, value) or not refused(mechanism.check, value), value
+    for pair in mechanism.examples():
+        for value in pair:
+            mechanism.check(value)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+def test_a_check_does_not_look_at_numbers(mechanism: Mechanism) -> None:
+    alike: list[tuple[Any, Any]] = [
+        (1, 10**30),
+        (0.5, math.nan),
+        ([1, 2, 3], [1, None, 2**70]),
+        (["a", "b"], ["a", 1]),
+        ([True, True], [True, False]),
+        (np.zeros(3), np.array([1.0, math.nan, math.inf])),
+        (np.zeros(3, dtype=int), np.array([-5, 2**60, 1])),
+        (np.array([1, 2], dtype=object), np.array(["a", None], dtype=object)),
+        ({"a": 1, "b": 2}, {"a": -1, "b": None}),
+        ((["a", "b"], [1, 2]), (["a", "a"], [None, -2])),
+    ]
+    for one, other in alike:
+        assert refused(mechanism.check, one) == refused(mechanism.check, other), (one, other)
 
 
 @pytest.mark.slow

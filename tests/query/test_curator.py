@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,6 +23,7 @@ from discreet.errors import (
     LedgerError,
     PolicyError,
     QueryRefused,
+    ReleaseFailed,
     SourceError,
 )
 from discreet.mechanisms import DiscreteLaplace, Laplace
@@ -241,11 +243,35 @@ def test_releases_and_charges_are_paid_from_the_same_budget() -> None:
         assert curator.remaining == 0.25
 
 
-def test_a_release_that_fails_stays_paid() -> None:
+@pytest.mark.parametrize("value", ["many", 4000.5, math.nan, None, np.zeros(3), [[1, 2], [3]]])
+def test_a_value_of_a_wrong_type_or_shape_is_refused_before_it_is_paid_for(value: Any) -> None:
     with opened(budget=Budget(epsilon=1.0)) as curator:
-        with pytest.raises(DiscreetError):
-            curator.release(DiscreteLaplace(epsilon=0.25, sensitivity=1), "no number")
+        with pytest.raises(InvalidArgument, match="value"):
+            curator.release(DiscreteLaplace(epsilon=0.25, sensitivity=1), value)
+        assert charges(curator) == 0
+
+
+@pytest.mark.parametrize("value", [math.nan, np.array([1.0, math.inf]), [1.0, None]])
+def test_a_value_that_is_refused_for_what_it_is_stays_paid_and_says_so(value: Any) -> None:
+    with opened(budget=Budget(epsilon=1.0)) as curator:
+        with pytest.raises(ReleaseFailed, match=r"stays spent \(entry \d+ of the ledger\)") as failed:
+            curator.release(Laplace(epsilon=0.25, sensitivity=1), value)
         assert curator.remaining == 0.75
+        (entry,) = curator.ledger.entries(kind="reserve")
+        assert (entry.id, entry.state) == (failed.value.entry, "failed")
+
+
+def test_a_mechanism_of_ones_own_that_fails_stays_paid_and_shows_nothing() -> None:
+    class Broken:
+        cost = Cost.pure(0.25)
+
+        def release(self, value: Any) -> Any:
+            raise KeyError(value)
+
+    with opened(budget=Budget(epsilon=1.0)) as curator:
+        with pytest.raises(ReleaseFailed, match="KeyError") as failed:
+            curator.release(Broken(), 4711)  # type: ignore[arg-type]
+        assert "4711" not in str(failed.value)
         assert [one.state for one in curator.ledger.entries(kind="reserve")] == ["failed"]
 
 

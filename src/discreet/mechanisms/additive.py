@@ -13,7 +13,7 @@ from discreet.arguments import count, unit_fraction
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.lattice import added
 from discreet.mechanisms.mechanism import Mechanism
-from discreet.mechanisms.values import integers, reals
+from discreet.mechanisms.values import blank, integers, reals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,6 +110,10 @@ class Additive(Mechanism):
 class IntegerAdditive(Additive):
     """Integers in, integers out."""
 
+    def check(self, value: Any) -> None:
+        """Refuses what is neither a whole number nor an array of them, or has another dimension than was declared."""
+        self._size_of(integers(blank(value)))
+
     @overload
     def release(self, value: int, *, generator: Generator | None = None) -> int: ...
 
@@ -158,6 +162,10 @@ class LatticeAdditive(Additive):
     @property
     def _rounding(self) -> float:
         return 0.5
+
+    def check(self, value: Any) -> None:
+        """Refuses what is neither a number nor an array of them, or has another dimension than was declared."""
+        self._size_of(reals(blank(value)))
 
     @overload
     def release(self, value: float | Fraction, *, generator: Generator | None = None) -> float: ...

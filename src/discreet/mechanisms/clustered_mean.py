@@ -24,6 +24,7 @@ from discreet.errors import InvalidArgument
 from discreet.mechanisms.distance_test import DistanceTested
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.sensitivity import sensitivity_of
+from discreet.mechanisms.values import blank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -115,6 +116,10 @@ class ClusteredMean(DistanceTested):
     def noise(self) -> Laplace:
         """The mechanism that releases the sum of the numbers that are left."""
         return Laplace(epsilon=self.epsilon / 2 * _SHARE, sensitivity=self.width, adjacency=self.adjacency)
+
+    def check(self, value: Any) -> None:
+        """Refuses what is no column of the declared size."""
+        self._checked(blank(value))
 
     def _checked(self, data: Any) -> NDArray[Any]:
         """The numbers in steps of the lattice, sorted."""

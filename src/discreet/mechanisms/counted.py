@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import InvalidArgument
-from discreet.mechanisms.values import LARGEST_SIZE, integers
+from discreet.mechanisms.values import LARGEST_SIZE, blank, integers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,19 +35,23 @@ class CountedKeys:
     counts: NDArray[np.int64]
     is_mapping: bool
 
+    @staticmethod
+    def check(value: object) -> None:
+        """Refuses what is neither a mapping nor a pair of keys and counts, by types, dtypes and lengths alone."""
+        if not isinstance(value, Mapping):
+            keys, counts = _pair(value)
+            _numbers(_keys(keys), blank(counts))
+
     @classmethod
     def of(cls, value: object) -> CountedKeys:
         """The keys and counts of a mapping or of a pair; refuses repeated keys, negative counts and anything else."""
         if isinstance(value, Mapping):
             keys = _objects(list(value))
-            counts: object = list(value.values())
-        elif isinstance(value, tuple) and len(value) == 2:
-            keys, counts = _keys(value[0]), value[1]
+            numbers = _numbers(keys, list(value.values()))
         else:
-            raise InvalidArgument("counts", f"a {type(value).__name__}", _ADVICE)
-        numbers = np.zeros(0, dtype=np.int64) if _is_empty(counts) else integers(counts, argument="counts")
-        if not isinstance(numbers, np.ndarray) or numbers.ndim != 1 or numbers.size != keys.size:
-            raise InvalidArgument("counts", f"{keys.size} keys and other counts", _ADVICE)
+            listed, counts = _pair(value)
+            keys = _keys(listed)
+            numbers = _numbers(keys, counts)
         if bool((numbers < 0).any()):
             raise InvalidArgument(
                 "counts", "a negative count", "pass how many people have each key: whole numbers >= 0"
@@ -104,6 +108,20 @@ def _objects(keys: list[Any]) -> NDArray[Any]:
     array = np.empty(len(keys), dtype=object)
     array[:] = keys
     return array
+
+
+def _pair(value: object) -> tuple[object, object]:
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise InvalidArgument("counts", f"a {type(value).__name__}", _ADVICE)
+    return value
+
+
+def _numbers(keys: NDArray[Any], counts: object) -> NDArray[np.int64]:
+    """One number for each key."""
+    numbers = np.zeros(0, dtype=np.int64) if _is_empty(counts) else integers(counts, argument="counts")
+    if not isinstance(numbers, np.ndarray) or numbers.ndim != 1 or numbers.size != keys.size:
+        raise InvalidArgument("counts", f"{keys.size} keys and other counts", _ADVICE)
+    return numbers
 
 
 def _keys(keys: object) -> NDArray[Any]:

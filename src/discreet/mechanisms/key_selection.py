@@ -114,6 +114,10 @@ class KeySelection(Mechanism):
         """The count from which on a key is kept with at least this probability; smaller groups may be missing."""
         return float(self._keeping.least(unit_fraction("confidence", confidence)))
 
+    def check(self, value: Any) -> None:
+        """Refuses what is neither a mapping of keys to counts nor a pair of both."""
+        CountedKeys.check(value)
+
     @overload
     def release(self, value: Mapping[Any, int], *, generator: Generator | None = None) -> list[Hashable]: ...
 

@@ -64,6 +64,12 @@ class Mechanism(ABC):
     def release(self, value: Any, *, generator: Generator | None = None) -> Any:
         """The private value: a scalar for a scalar, an array for an array; `generator` is for tests alone."""
 
+    def check(self, value: Any) -> None:  # noqa: B027 - what a mechanism does not know it need not check
+        """Refuses what `release` refuses whatever the data are: a wrong type, dtype or shape.
+
+        It looks at no number, so that it tells nothing and can be called before anything is paid.
+        """
+
     @abstractmethod
     def error(self, confidence: float = 0.95) -> float:
         """The half-width that holds with this probability: |released - value| <= error(confidence)."""

@@ -14,6 +14,7 @@ import numpy as np
 from discreet.accounting import Cost
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.distance_test import REFUSED, DistanceTested
+from discreet.mechanisms.values import blank_rows
 
 if TYPE_CHECKING:
     from discreet.noise import Generator
@@ -58,6 +59,11 @@ class PrivateMode(DistanceTested):
 
     def __init__(self, *, epsilon: float, delta: float, test: str = "optimal", adjacency: str = "add-remove") -> None:
         self._set_test(epsilon=epsilon, delta=delta, test=test, adjacency=adjacency)
+
+    def check(self, value: Any) -> None:
+        """Refuses what is no column."""
+        if isinstance(value, np.ndarray | str | bytes | Mapping) or not isinstance(value, Iterable):
+            leaders(blank_rows(value))
 
     def _checked(self, data: Any) -> Leaders:
         return leaders(data)

@@ -23,7 +23,7 @@ from discreet.arguments import count, real, unit_fraction
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.selection import level
-from discreet.mechanisms.values import integers
+from discreet.mechanisms.values import blank, integers
 from discreet.noise import uniform_integers
 from discreet.noise.certified import exp_minus
 from discreet.noise.coins import flip
@@ -100,6 +100,10 @@ class RandomizedResponse(Mechanism):
     def contrast(self) -> float:
         """p - q = (1 - e^-eps) p, without cancellation."""
         return -math.expm1(-self.epsilon) * self.truth
+
+    def check(self, value: object) -> None:
+        """Refuses what is neither an answer nor an array of them."""
+        integers(_numbered(blank(value)) if self.options == 2 else blank(value))
 
     def release(self, value: object, *, generator: Generator | None = None) -> Any:
         """The reports: an int for an int, an int64 array for an array with one answer per person.

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -28,7 +29,9 @@ from discreet.arguments import count, one_of, unit_fraction
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.sensitivity import as_written, sensitivity_of
+from discreet.mechanisms.values import blank
 from discreet.noise import exponential_choice, noisy_top, permute_and_flip
+from discreet.noise.scores import Scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,6 +88,11 @@ class Selection(Mechanism):
     def factor(self) -> Fraction:
         """a, exactly: scores enter the law as a * score."""
         return level(self.epsilon) / (as_written(self.sensitivity) * (1 if self.monotone else 2))
+
+    def check(self, value: object) -> None:
+        """Refuses what are not scores, or not as many as were declared."""
+        self._check_number(value)
+        Scores(blank(value) if isinstance(value, np.ndarray | Sequence) else value)
 
     def release(self, value: object, *, generator: Generator | None = None) -> int:
         """The index of the chosen candidate, from one score per candidate."""
@@ -266,6 +274,10 @@ class TopK(Mechanism):
     @property
     def cost(self) -> Cost:
         return self.k * self._one.cost
+
+    def check(self, value: object) -> None:
+        """Refuses what are not scores, or not as many as were declared."""
+        self._one.check(value)
 
     def release(self, value: object, *, generator: Generator | None = None) -> NDArray[np.int64]:
         """The indices of the k chosen candidates, from one score per candidate."""

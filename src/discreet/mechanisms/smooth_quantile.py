@@ -18,6 +18,7 @@ from discreet.mechanisms.key_selection import key_failure, key_level
 from discreet.mechanisms.lattice import Lattice
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.smooth_sensitivity import Levels, laplace_growth, level_of_rank
+from discreet.mechanisms.values import blank_rows
 from discreet.noise import discrete_laplace
 from discreet.noise.generator import chosen_generator
 
@@ -161,6 +162,10 @@ class SmoothQuantile(Mechanism):
         """The noise scale that this data gets: not private, for those who may see the data and for simulations."""
         _, level = self._checked(data)
         return float(self._multiplier * self._levels.scale(level)) * self.granularity
+
+    def check(self, value: Any) -> None:
+        """Refuses what is no column of numbers."""
+        self._checked(blank_rows(value))
 
     def release(self, value: Any, *, generator: Generator | None = None) -> float:
         """The noisy quantile, a multiple of the granularity clamped to [lower, upper]."""

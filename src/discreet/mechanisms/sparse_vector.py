@@ -31,7 +31,7 @@ from discreet.errors import BudgetExceeded, InvalidArgument
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.selection import flag, level
 from discreet.mechanisms.sensitivity import as_written, sensitivity_of
-from discreet.mechanisms.values import reals
+from discreet.mechanisms.values import blank, reals
 from discreet.noise.lazy import LazyNoise
 
 if TYPE_CHECKING:
@@ -91,6 +91,10 @@ class Comparing(Mechanism):
         other = 0.0 if self.monotone else -self.sensitivity
         changed = [self.threshold + change for change in (*[other] * (number - 1), self.sensitivity)]
         return [([self.threshold] * number, changed)]
+
+    def check(self, value: object) -> None:
+        """Refuses what is no list, or a longer one than was declared."""
+        self._listed(blank(value) if isinstance(value, np.ndarray | list | tuple) else value)
 
     def _listed(self, values: object) -> list[object]:
         """The values of a one-dimensional array or list, all checked before the first of them is compared."""

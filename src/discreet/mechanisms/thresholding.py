@@ -101,6 +101,10 @@ class Thresholding(Mechanism):
             low, high = (low, middle) if self._log_tail(middle + 1) <= miss else (middle, high)
         return float(high)
 
+    def check(self, value: Any) -> None:
+        """Refuses what is neither a mapping of keys to counts nor a pair of both."""
+        CountedKeys.check(value)
+
     @overload
     def release(self, value: Mapping[Any, int], *, generator: Generator | None = None) -> dict[Hashable, int]: ...
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,17 @@ from discreet.errors import InvalidArgument
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LARGEST_SIZE", "integers", "reals", "unrounded"]
+__all__ = ["LARGEST_SIZE", "blank", "blank_rows", "integers", "reals", "unrounded"]
 
 LARGEST_SIZE = 1 << 30
 """Larger arrays are refused: noise for 2^30 values takes 8 GiB."""
 
+_ZEROS: tuple[tuple[type, object], ...] = (
+    (bool, False),
+    (numbers.Integral, 0),
+    (numbers.Rational, Fraction()),
+    (numbers.Real, 0.0),
+)
 _REAL = "pass a finite number, or an array of them (integers, floats, Fractions)"
 _FINITE = "NaN and infinities cannot be released; clamp rows first, with discreet.mechanisms.Bounds"
 _INTEGER = "pass a whole number, or an array of an integer dtype up to 64 bits"
@@ -68,6 +75,29 @@ def integers(value: object, *, argument: str = "value") -> int | NDArray[np.int6
     return array.astype(np.int64)
 
 
+def blank(value: Any) -> object:
+    """Zeros of the same type, dtype and shape: what is known of a value before it is paid for.
+
+    The entries of a list, and of an array of objects, may be of any type: which one depends on the data. What is no
+    number and has none is given back as it is.
+    """
+    for kind, zero in _ZEROS:
+        if isinstance(value, kind):
+            return zero
+    if isinstance(value, np.ndarray):
+        return np.zeros(value.shape, value.dtype)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [blank(entry) if isinstance(entry, list | tuple | np.ndarray) else 0 for entry in value]
+    return np.zeros(np.shape(value), dtype=np.int64) if _becomes_array(value) else value
+
+
+def blank_rows(data: object) -> object:
+    """One row of zeros of the same dtype and width, if there are any, as their number is private; none of a list."""
+    if isinstance(data, np.ndarray):
+        return np.zeros((min(1, len(data)), *data.shape[1:]) if data.ndim else (), data.dtype)
+    return [] if isinstance(data, list | tuple) or _becomes_array(data) else data
+
+
 def unrounded(value: object, array: NDArray[Any]) -> NDArray[Any]:
     """What NumPy made of a list, or its numbers as they were if there may be an integer that became another float.
 
@@ -101,6 +131,11 @@ def _exact(value: object, argument: str) -> Fraction:
     if not math.isfinite(number):
         raise InvalidArgument(argument, _described(value), _FINITE)
     return Fraction(number)
+
+
+def _becomes_array(value: object) -> bool:
+    """Whether NumPy makes an array of it, as of a column of pandas: its dtype may depend on the numbers."""
+    return hasattr(value, "__array__") and not isinstance(value, np.generic)
 
 
 def _described(value: object) -> str:

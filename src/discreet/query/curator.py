@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from discreet.accounting import Budget, Cost
 from discreet.engines import DuckDBEngine
-from discreet.errors import BudgetExceeded, DiscreetError, EngineError, InvalidArgument, QueryFailed
+from discreet.errors import BudgetExceeded, DiscreetError, EngineError, InvalidArgument, QueryFailed, ReleaseFailed
 from discreet.ledger import Ledger
 from discreet.ledger.names import name as checked_name
+from discreet.mechanisms import Mechanism
 from discreet.query.answer import Answer
 from discreet.query.asked import Asked, Desk
 from discreet.query.builder import Selection, rows_of
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from discreet.mechanisms import Mechanism
     from discreet.query.catalog import Catalog
     from discreet.query.models import Model
     from discreet.query.plan import Question
@@ -217,19 +217,26 @@ class Curator:
     # ---------------------------------------------------------------- other releases on the same budget
 
     def release(self, mechanism: Mechanism, value: Any, *, reason: str = "") -> Any:
-        """`mechanism.release(value)`, paid from the budget first; the value is yours to compute and to protect."""
+        """`mechanism.release(value)`, paid from the budget first; the value is yours to compute and to protect.
+
+        What is wrong by its type, dtype or shape, which are no secret, is refused before and costs nothing. What is
+        wrong with the numbers is told after the charge, which stays.
+        """
         self._check_open()
         if not isinstance(getattr(mechanism, "cost", None), Cost) or not callable(getattr(mechanism, "release", None)):
             advice = (
                 "pass a mechanism, such as Laplace(epsilon=0.5, sensitivity=1), or pay for other code with charge()"
             )
             raise InvalidArgument("mechanism", mechanism, advice)
+        if isinstance(mechanism, Mechanism):
+            mechanism.check(value)
         entry = self._payer.reserve(mechanism.cost, reason or f"release by {mechanism!r}")
         try:
             released = mechanism.release(value)
-        except DiscreetError as error:
+        except Exception as error:
             self._payer.fail(entry, type(error).__name__)
-            raise
+            reason = str(error) if isinstance(error, DiscreetError) else f"{type(error).__name__} in {mechanism!r}"
+            raise ReleaseFailed(entry.id, reason) from error
         self._payer.complete(entry)
         return released
 

@@ -73,7 +73,7 @@ class Count(NoisyStatistics):
             return {"count": int(rows.sum())}
         if rows.dtype.kind not in "iufUSMm":
             raise InvalidArgument("data", f"an array of {rows.dtype}", "pass booleans, numbers, words or dates")
-        if self.public_rows:
+        if self.public_rows and rows.size:
             raise InvalidArgument(
                 "data", f"an array of {rows.dtype}", "the number of rows is public under 'replace-one': pass booleans"
             )

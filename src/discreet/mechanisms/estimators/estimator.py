@@ -15,6 +15,7 @@ from discreet.errors import InvalidArgument
 from discreet.mechanisms.estimators.estimate import Estimate
 from discreet.mechanisms.estimators.noise_level import noise_level
 from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.values import blank_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,6 +137,10 @@ class NoisyStatistics(Estimator):
         for mechanism in self.mechanisms.values():
             total = total + mechanism.cost
         return total
+
+    def check(self, value: Any) -> None:
+        """Refuses what are no rows of the declared kind, by their dtype and width alone."""
+        self._exact(blank_rows(value))
 
     def release(self, value: Any, *, generator: Generator | None = None) -> Estimate:
         """The estimate from all rows; `generator` is for tests alone."""

@@ -30,6 +30,7 @@ from discreet.mechanisms.estimators.estimator import Estimator
 from discreet.mechanisms.estimators.ranks import Places, choose_place
 from discreet.mechanisms.selection import level
 from discreet.mechanisms.sums import Bounds
+from discreet.mechanisms.values import blank_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -68,6 +69,10 @@ class RankEstimator(Estimator):
     @cached_property
     def _places(self) -> Places:
         return Places.between(self.lower, self.upper, granularity=self.granularity, missing=self.missing)
+
+    def check(self, value: Any) -> None:
+        """Refuses what is no column of numbers, by its dtype and shape alone."""
+        self._places.place(blank_rows(value))
 
     def bad_values(self) -> list[Any]:
         return [*super().bad_values(), [[1.0, 2.0]], np.array([True]), np.array(["2026-01-01"], dtype="datetime64[D]")]
