@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.arguments import count, nonnegative, one_of, positive, probability, rational, real, unit_fraction
+from discreet.arguments import count, nonnegative, one_of, positive, probability, rational, real, truth, unit_fraction
 from discreet.errors import InvalidArgument
 
 Check = Callable[[str, object], float]
@@ -148,3 +148,11 @@ def test_a_rational_keeps_the_exact_value(value: float | Fraction) -> None:
 
 def test_a_tenth_as_a_float_is_not_a_tenth() -> None:
     assert rational("scale", 0.1) != Fraction(1, 10)
+
+
+def test_truth_is_true_or_false_and_nothing_like_it() -> None:
+    assert truth("reuse", True) is True
+    assert truth("reuse", False) is False
+    for value in ("no", "", 0, 1, None, [], np.bool_(True)):
+        with pytest.raises(InvalidArgument, match=r"reuse = .* pass True or False"):
+            truth("reuse", value)

@@ -8,6 +8,7 @@ import inspect
 import pickle
 import re
 
+import pyarrow as pa
 import pytest
 
 from discreet import errors
@@ -173,6 +174,11 @@ def test_the_tree_drawn_in_the_docstring_is_the_tree() -> None:
             assert issubclass(getattr(errors, name), getattr(errors, parent))
         if builtin is not None:
             assert issubclass(getattr(errors, name), getattr(builtins, builtin))
+
+
+def test_rows_are_not_shown_in_the_message() -> None:
+    error = InvalidArgument("unit", pa.array([4711, 4712]), "pass the name of a column")
+    assert str(error) == "unit = a Int64Array is not allowed: pass the name of a column"
 
 
 def test_a_huge_value_is_shortened_in_the_message_and_kept_in_the_field() -> None:

@@ -25,7 +25,9 @@ __all__ = [
     "probability",
     "rational",
     "real",
+    "truth",
     "unit_fraction",
+    "words",
 ]
 
 ADJACENCIES = ("add-remove", "replace-one")
@@ -101,6 +103,20 @@ def count(argument: str, value: object, *, least: int = 0) -> int:
     if number < least:
         raise InvalidArgument(argument, value, f"pass a whole number >= {least}")
     return number
+
+
+def truth(argument: str, value: object) -> bool:
+    """True or False, and nothing that merely looks like it: "no" would be True."""
+    if not isinstance(value, bool):
+        raise InvalidArgument(argument, value, "pass True or False")
+    return value
+
+
+def words(argument: str, value: object, *, advice: str) -> str:
+    """The value if it is a text with something in it."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidArgument(argument, value, advice)
+    return value
 
 
 def one_of(argument: str, value: object, options: Iterable[str]) -> str:

@@ -394,6 +394,8 @@ def _down(value: float) -> str:
 
 
 def _shown(value: object) -> str:
+    if hasattr(value, "to_numpy") or hasattr(value, "to_pandas"):  # rows of somebody
+        return f"a {type(value).__name__}"
     try:
         text = repr(value)
     except ValueError:  # an integer with more digits than Python prints

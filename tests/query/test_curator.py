@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -292,6 +293,19 @@ OPENINGS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "bounds of a text": ({"columns": {"city": {"bounds": (0, 1)}}}, PolicyError, "has no bounds"),
     "no threads": ({"threads": 0}, InvalidArgument, "threads"),
     "memory in words": ({"memory_limit": "much"}, InvalidArgument, "4GB"),
+    "more threads than can be": ({"threads": 10**9}, InvalidArgument, "at most 1024"),
+    "a list of columns": ({"columns": ["spend"]}, InvalidArgument, r"\{'age': \{'bounds': \(0, 120\)\}\}"),
+    "a number as column": ({"columns": {5: {"bounds": (0, 1)}}}, InvalidArgument, "columns = 5 .* name is a text"),
+    "a column without a name": ({"columns": {"": {"bounds": (0, 1)}}}, InvalidArgument, "name is a text"),
+    "a number as type": ({"columns": {"spend": {"type": 5}}}, InvalidArgument, "type = 5 .* such as BIGINT"),
+    "a number as keys_from": ({"columns": {"city": {"keys_from": 5}}}, InvalidArgument, "'table.column'"),
+    "hidden in words": ({"columns": {"city": {"hidden": "no"}}}, InvalidArgument, "hidden = 'no' .* True or False"),
+    "unique in words": ({"columns": {"city": {"unique": "no"}}}, InvalidArgument, "unique = 'no' .* True or False"),
+    "a number as name": ({"name": 5}, InvalidArgument, "name = 5 .* give the data a name"),
+    "a number as table": ({"table": 5}, InvalidArgument, "table = 5 .* name of a table"),
+    "a number as public table": ({"public": {5: visits()}}, InvalidArgument, "public = 5 .* name is a text"),
+    "a number as analyst": ({"analyst": 5}, InvalidArgument, "analyst = 5"),
+    "rows as unit": ({"unit": visits()["user_id"]}, InvalidArgument, "unit = a ChunkedArray is not .* one column"),
 }
 
 
@@ -300,6 +314,17 @@ def test_data_that_cannot_be_opened_is_refused_with_advice(case: str) -> None:
     options, kind, words = OPENINGS[case]
     with pytest.raises(kind, match=words):
         opened(**options)
+
+
+def test_tables_have_names_that_are_texts(tmp_path: Path) -> None:
+    database = tmp_path / "shop.duckdb"
+    with duckdb.connect(database) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT 1 AS user_id, 2 AS items")
+    for table in (5, b"visits", ""):
+        with pytest.raises(InvalidArgument, match="name of a table"):
+            opened(database, table=table, name=None)
+    with pytest.raises(InvalidArgument, match=r"source = 5 .* name is a text"):
+        opened({5: visits()})
 
 
 def test_what_cannot_be_opened_leaves_no_ledger_behind(tmp_path: Path) -> None:
@@ -344,6 +369,8 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
     "half a row": (BY_CITY, {"max_rows": 0.5}, InvalidArgument, "max_rows"),
     "bounds the wrong way": (BY_CITY, {"bounds": (5, 1)}, InvalidArgument, "comes first"),
     "bounds that are none": (BY_CITY, {"bounds": 5}, InvalidArgument, "bounds"),
+    "bounds that are bytes": (BY_CITY, {"bounds": b"ab"}, InvalidArgument, "low, high"),
+    "bounds that are a text": (BY_CITY, {"bounds": "ab"}, InvalidArgument, "low, high"),
     "unknown bounding": (BY_CITY, {"bounding": "hope"}, InvalidArgument, "bounding"),
     "private keys without delta": (BY_CITY, {"delta": 0}, InvalidArgument, "list the keys in the policy"),
     "a composed price": (COUNT, {"epsilon": None, "cost": 2 * Cost.pure(1.0)}, InvalidArgument, "plain guarantee"),
@@ -377,6 +404,30 @@ def test_a_refusal_says_if_it_is_the_delta_that_is_too_large() -> None:
         assert pickle.loads(pickle.dumps(refused.value)).delta == 0.1
         with pytest.raises(BudgetExceeded, match="it would be answered"):
             curator.sql(BY_CITY, epsilon=5)
+
+
+@pytest.mark.parametrize("reuse", ["no", "yes", 0, 1, None])
+def test_a_question_is_repeated_or_not_and_nothing_else(reuse: Any) -> None:
+    with opened() as curator:
+        for ask in (curator.sql, curator.explain):
+            with pytest.raises(InvalidArgument, match=r"reuse = .* pass True or False"):
+                ask(COUNT, epsilon=1, reuse=reuse)
+        assert charges(curator) == 0
+
+
+@pytest.mark.parametrize("reason", ["", " ", 5, None])
+def test_a_charge_says_what_it_is_for(reason: Any) -> None:
+    with opened() as curator:
+        with pytest.raises(InvalidArgument, match=r"reason = .* say what is released, as in reason='a model, run 17'"):
+            curator.charge(Cost.pure(0.25), reason=reason)
+        assert charges(curator) == 0
+
+
+def test_the_reason_of_a_release_is_a_text() -> None:
+    with opened() as curator:
+        with pytest.raises(InvalidArgument, match="reason = 5"):
+            curator.release(DiscreteLaplace(epsilon=0.25), 3, reason=5)  # type: ignore[arg-type]
+        assert charges(curator) == 0
 
 
 def test_what_is_no_mechanism_is_not_released() -> None:

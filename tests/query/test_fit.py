@@ -372,6 +372,16 @@ def test_pipelines_and_searches_that_cannot_be_right_cost_nothing(wrong, word):
         assert desk.spent == Cost.zero()
 
 
+@pytest.mark.parametrize("target", [5, ["y"], b"y"])
+def test_a_target_is_named_by_a_text(target):
+    with curator() as desk:
+        with pytest.raises(InvalidArgument, match=r"target = .* name one column"):
+            desk.fit(model(), QUESTION, target=target)
+        with pytest.raises(InvalidArgument, match="reason = 5"):
+            desk.fit(model(), QUESTION, target="y", reason=5)
+        assert list(desk.ledger.entries(kind="reserve")) == []
+
+
 def test_a_model_that_learns_a_target_needs_one():
     search = PrivateSearchCV(model(), {"alpha": [0.1, 1.0]}, epsilon=2.0, delta=1e-6)
     with curator() as desk:

@@ -98,7 +98,7 @@ def test_data_cannot_be_public_beside_itself(tmp_path: Path) -> None:
         (table, {"other": table}, "public"),
         (path, {"other": path}, "public"),
         (path, {"visits": path}, "cannot be public, too"),
-        (path, [path], "public tables by name"),
+        (path, [path], "a mapping by name"),
     ):
         with pytest.raises(DiscreetError, match=said):
             opened(source, name=None, public=public)

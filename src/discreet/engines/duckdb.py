@@ -45,6 +45,8 @@ _CONFIGURATION = {
     "allow_persistent_secrets": False,
     "python_enable_replacements": False,
 }
+_MOST_THREADS = 1024
+"""DuckDB ends the process where there is no memory for so many."""
 _FULL = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE", "DATETIME": "TIMESTAMP"}
 _ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 
@@ -68,6 +70,8 @@ class DuckDBEngine:
             configuration["memory_limit"] = memory_limit
         if threads is not None:
             configuration["threads"] = count("threads", threads, least=1)
+            if configuration["threads"] > _MOST_THREADS:
+                raise InvalidArgument("threads", threads, f"pass at most {_MOST_THREADS}")
         try:
             self._root = duckdb.connect(":memory:", config=configuration)
         except duckdb.Error:

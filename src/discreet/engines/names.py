@@ -61,13 +61,13 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def plain_type(argument: str, text: str) -> str:
+def plain_type(argument: str, text: object) -> str:
     """The name of a type of single values, in capitals: numbers, texts, truth values, dates and times.
 
     >>> plain_type("type", "decimal(10,2)")
     'DECIMAL(10,2)'
     """
-    name = " ".join(text.upper().split())
+    name = " ".join(text.upper().split()) if isinstance(text, str) else ""
     if not _TYPE.fullmatch(name):
         raise InvalidArgument(
             argument,

@@ -25,7 +25,7 @@ import numpy as np
 
 from discreet.accounting.cost import Cost
 from discreet.accounting.leaves.leaf import decimal, finite_epsilon
-from discreet.arguments import count, one_of, unit_fraction
+from discreet.arguments import count, one_of, truth, unit_fraction
 from discreet.errors import InvalidArgument
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.sensitivity import as_written, sensitivity_of
@@ -49,10 +49,8 @@ def level(epsilon: float) -> Fraction:
 
 
 def flag(argument: str, value: object) -> bool:
-    """A statement that is True or False, and nothing that merely looks like it."""
-    if not isinstance(value, bool | np.bool_):
-        raise InvalidArgument(argument, value, "pass True or False")
-    return bool(value)
+    """A statement that is True or False, also as NumPy writes them."""
+    return truth(argument, bool(value) if isinstance(value, np.bool_) else value)
 
 
 def example_scores(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from discreet.accounting import Budget, Cost
+from discreet.arguments import truth, words
 from discreet.engines import DuckDBEngine
 from discreet.errors import BudgetExceeded, DiscreetError, EngineError, InvalidArgument, QueryFailed, ReleaseFailed
 from discreet.ledger import Ledger
 from discreet.ledger.names import name as checked_name
+from discreet.ledger.names import text as checked_text
 from discreet.mechanisms import Mechanism
 from discreet.query.answer import Answer
 from discreet.query.asked import Asked, Desk
@@ -138,6 +140,7 @@ class Curator:
         """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
         self._check_open()
+        truth("reuse", reuse)
         asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
         if asked.price is None:
             check_versions(self._files)
@@ -190,6 +193,7 @@ class Curator:
         """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
         self._check_open()
+        truth("reuse", reuse)
         asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
         answered, refusal, left = False, None, None
         if asked.price is not None:
@@ -223,6 +227,7 @@ class Curator:
         wrong with the numbers is told after the charge, which stays.
         """
         self._check_open()
+        reason = checked_text("reason", reason)
         if not isinstance(getattr(mechanism, "cost", None), Cost) or not callable(getattr(mechanism, "release", None)):
             advice = (
                 "pass a mechanism, such as Laplace(epsilon=0.5, sensitivity=1), or pay for other code with charge()"
@@ -246,7 +251,8 @@ class Curator:
         Call it before the release: what is refused here must not be released.
         """
         self._check_open()
-        entry = self._payer.reserve(cost, reason)
+        words("reason", reason, advice="say what is released, as in reason='a model, run 17'")
+        entry = self._payer.reserve(cost, checked_text("reason", reason))
         self._payer.complete(entry)
         return entry.id
 
@@ -262,6 +268,7 @@ class Curator:
         self._check_open()
         if not isinstance(text, str):
             raise InvalidArgument("text", text, "pass a SELECT, as text")
+        reason = checked_text("reason", reason)
         model = with_price(model)
         if target is None and getattr(model, "needs_target", True):
             raise InvalidArgument(

@@ -77,8 +77,9 @@ def _bounds(given: Any) -> tuple[tuple[str, tuple[float, float]], ...]:
     items = given.items() if hasattr(given, "items") else [("*", given)]
     checked = []
     for label, pair in items:
+        ends: Any = () if isinstance(pair, str | bytes) else pair
         try:
-            low, high = pair
+            low, high = ends
         except (TypeError, ValueError):
             raise InvalidArgument("bounds", pair, "pass (low, high), or {'column': (low, high)}") from None
         if any(isinstance(end, str | dt.date) for end in (low, high)):

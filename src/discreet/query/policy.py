@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.arguments import count
+from discreet.arguments import count, truth, words
 from discreet.engines.names import closest, plain_type, quoted
 from discreet.engines.paths import files_of, in_files
 from discreet.errors import InvalidArgument, PolicyError
@@ -47,6 +47,8 @@ class ColumnPolicy:
     unique: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("hidden", "unique"):
+            truth(name, getattr(self, name))
         if self.type is not None:
             object.__setattr__(self, "type", plain_type("type", self.type))
         if self.bounds is not None:
@@ -59,8 +61,10 @@ class ColumnPolicy:
             object.__setattr__(self, "keys", tuple(self.keys))
         if self.keys is not None and self.keys_from is not None:
             raise InvalidArgument("keys_from", self.keys_from, "give keys or keys_from, not both")
-        if self.keys_from is not None and not all(self.keys_from.partition(".")):
-            raise InvalidArgument("keys_from", self.keys_from, "write 'table.column' of a public table")
+        if self.keys_from is not None:
+            advice = "write 'table.column' of a public table"
+            if not all(words("keys_from", self.keys_from, advice=advice).partition(".")):
+                raise InvalidArgument("keys_from", self.keys_from, advice)
         if self.hidden and (self.bounds is not None or self.keys is not None or self.keys_from is not None):
             raise InvalidArgument("hidden", True, "a hidden column cannot be queried: leave out bounds and keys")
         if self.hidden and self.unique:
@@ -89,7 +93,7 @@ class TablePolicy:
     def __post_init__(self) -> None:
         if isinstance(self.source, list):
             object.__setattr__(self, "source", tuple(self.source))
-        if self.public == (self.unit is not None):
+        if truth("public", self.public) == (self.unit is not None):
             raise InvalidArgument(
                 "unit",
                 self.unit,
@@ -107,7 +111,7 @@ class TablePolicy:
             object.__setattr__(self, name, count(name, value, least=1))
         if self.rows_per_unit not in (None, 1):
             raise InvalidArgument("rows_per_unit", self.rows_per_unit, "write 1, or leave it out and set max_rows")
-        object.__setattr__(self, "columns", dict(self.columns))
+        object.__setattr__(self, "columns", _by_name("columns", self.columns, "{'age': ColumnPolicy(...)}"))
         if not self.public and any(column.unique for column in self.columns.values()):
             raise InvalidArgument(
                 "unique",
@@ -150,15 +154,13 @@ class Policy:
     shared: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.shared, bool):
-            raise InvalidArgument("shared", self.shared, "pass True or False")
+        truth("shared", self.shared)
         if self.shared and EVERYBODY in self.analysts:
             raise InvalidArgument(
                 "shared", True, f"the budget of '{EVERYBODY}' in analysts bounds what each of them sees: leave out one"
             )
-        if not self.name.strip():
-            raise InvalidArgument("name", self.name, "give the data set a name: the ledger knows it by that")
-        object.__setattr__(self, "tables", dict(self.tables))
+        words("name", self.name, advice="give the data set a name: the ledger knows it by that")
+        object.__setattr__(self, "tables", _by_name("tables", self.tables, "{'visits': TablePolicy(...)}"))
         object.__setattr__(self, "analysts", _by_analyst(self.analysts))
         object.__setattr__(self, "periods", _by_analyst(self.periods))
         for name in self.periods:
@@ -217,7 +219,7 @@ class Policy:
             )
         sources = _sources(source, name=name, table=table, unit=unit)
         about_nobody = _public(public, people=sources)
-        declared = _columns(columns or {}, people=list(sources), tables=[*sources, *about_nobody])
+        declared = _columns({} if columns is None else columns, people=list(sources), tables=[*sources, *about_nobody])
         tables = {
             key: TablePolicy(
                 source=one,
@@ -274,11 +276,20 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
+def _by_name(argument: str, given: Any, example: str) -> dict[str, Any]:
+    """What is said by name."""
+    if not isinstance(given, Mapping):
+        raise InvalidArgument(argument, given, f"pass a mapping by name, such as {example}")
+    for name in given:
+        if not isinstance(name, str) or not name:
+            raise InvalidArgument(argument, name, f"a name is a text, as in {example}")
+    return dict(given)
+
+
 def _public(public: Mapping[str, Any] | None, *, people: Mapping[str, Any]) -> dict[str, tuple[Any, str | None]]:
     """The sources that are public, by name, each with the table of a database."""
-    if public is not None and not isinstance(public, Mapping):
-        raise InvalidArgument("public", public, "pass public tables by name: public={'cities': 'cities.csv'}")
-    found = {str(key): (source, _stored(str(key), source)) for key, source in (public or {}).items()}
+    given = {} if public is None else _by_name("public", public, "{'cities': 'cities.csv'}")
+    found = {key: (source, _stored(key, source)) for key, source in given.items()}
     for key in found:
         if key.lower() in (name.lower() for name in people):
             raise InvalidArgument("public", key, "this is the name of a table with a unit: it cannot be public, too")
@@ -291,7 +302,7 @@ def _columns(
     """The columns that are declared of each table: those of the only one of people, else those named "table.column"."""
     found: dict[str, dict[str, ColumnPolicy]] = {table: {} for table in tables}
     folded = {table.lower(): table for table in tables}
-    for name, facts in columns.items():
+    for name, facts in _by_name("columns", columns, "{'age': {'bounds': (0, 120)}}").items():
         alone = len(tables) == 1 or (len(people) == 1 and "." not in name)
         table, _, column = (people[0], "", name) if alone else name.partition(".")
         if table.lower() not in folded or not column:
@@ -326,12 +337,15 @@ def _column(name: str, facts: ColumnPolicy | Mapping[str, Any]) -> ColumnPolicy:
 
 def _sources(source: Any, *, name: str | None, table: str | None, unit: str) -> dict[str, tuple[Any, str | None]]:
     """Tables by name, each with its source and the table of a database."""
-    if name is not None and not name.strip():
-        raise InvalidArgument("name", name, "give the data a name: questions and the ledger know it by that")
+    if name is not None:
+        words("name", name, advice="give the data a name, as text: questions and the ledger know it by that")
+    if table is not None:
+        words("table", table, advice="pass the name of a table of the database, as text")
     if isinstance(source, Mapping):
         if table is not None:
             raise InvalidArgument("table", table, "a mapping of sources names its tables itself")
-        return {str(key): (one, _stored(str(key), one)) for key, one in source.items()}
+        named = _by_name("source", source, "{'visits': 'visits.csv', 'patients': 'patients.csv'}")
+        return {key: (one, _stored(key, one)) for key, one in named.items()}
     if in_files(source):
         for text in map(os.fsdecode, [source] if isinstance(source, str | os.PathLike) else source):
             if text.lower().endswith(_FILES):

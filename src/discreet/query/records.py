@@ -14,7 +14,7 @@ import numpy as np
 from sqlglot import exp
 
 from discreet.engines.names import closest
-from discreet.errors import QueryRefused
+from discreet.errors import InvalidArgument, QueryRefused
 from discreet.noise import uniform_integers
 from discreet.query.parse import parse, read_rows, relation_of
 
@@ -107,6 +107,8 @@ def records_of(text: str, target: str | None, catalog: Catalog) -> Records:
     names = [column.alias_or_name for column in tree.expressions]
     if not all(names) or "*" in names or len({name.lower() for name in names}) != len(names):
         raise QueryRefused("every column needs a name of its own", advice="name them, as in SELECT age, x > 5 AS y")
+    if target is not None and not isinstance(target, str):
+        raise InvalidArgument("target", target, "name one column of the SELECT, as text")
     if target is not None and target not in names:
         raise QueryRefused(f"the SELECT has no column '{target}' for the target", advice=closest(target, names))
     features = tuple(name for name in names if name != target)
