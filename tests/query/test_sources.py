@@ -90,6 +90,29 @@ def test_public_tables_stand_beside_data_without_a_policy_file(tmp_path: Path) -
             curator.sql("SELECT spend FROM data", epsilon=1)
 
 
+NO_TABLES: list[tuple[Any, str]] = [
+    ([{"user_id": 1, "spend": 2.0}], r"^a list of dicts is .* pyarrow\.Table\.from_pylist\(rows\)"),
+    (({"user_id": 1},), r"^a list of dicts is .* pandas\.DataFrame\(rows\)"),
+    ([(1, 2.0), (2, 3.0)], r"^a list of tuples is .* pandas\.DataFrame\(rows, columns=\["),
+    ([1, None], "^a list of ints and NoneTypes is "),
+    (["visits.csv", 5], r"^a list of ints and strs is .* a list of paths"),
+    ({"user_id": [1, 2], "city": ["a", "b"]}, r"^a dict of lists is .* pyarrow\.table\(columns\)"),
+    ({"user_id": (1, 2), "spend": np.zeros(2)}, "^a dict of ndarrays and tuples is "),
+    ({"user_id": ["ada", "bob"], "city": ["a", "b"]}, "^a dict of lists is "),
+    ({"user_id": pa.array([1, 2])}, "^a dict of Int64Arrays is "),
+    ({"visits": {"user_id": [1, 2]}}, r"^a dict of lists is .* pandas\.DataFrame\(columns\)"),
+    ({"visits": {}}, "^a dict of nothing is "),
+    (np.zeros((2, 2)), r"^a ndarray is .* pandas\.DataFrame\(rows, columns=\["),
+]
+
+
+@pytest.mark.parametrize(("source", "said"), NO_TABLES, ids=lambda value: repr(value)[:30])
+def test_what_is_no_table_yet_is_named_with_how_to_make_one(source: Any, said: str) -> None:
+    with pytest.raises(SourceError, match=said) as refused:
+        opened(source)
+    assert "ada" not in str(refused.value)
+
+
 def test_data_cannot_be_public_beside_itself(tmp_path: Path) -> None:
     table = visits()
     pq.write_table(table, tmp_path / "visits.parquet")

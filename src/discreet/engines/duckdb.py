@@ -17,7 +17,7 @@ from discreet.engines.calendar import is_calm, is_written
 from discreet.engines.copies import Copies
 from discreet.engines.failures import guarded
 from discreet.engines.files import csv_rows, distinct_names, parquet_rows
-from discreet.engines.frames import frame_of
+from discreet.engines.frames import frame_of, unreadable
 from discreet.engines.listings import Listings
 from discreet.engines.names import closest, literal, plain_type, quoted
 from discreet.engines.paths import files_of, in_files
@@ -133,11 +133,7 @@ class DuckDBEngine:
                     self._copies.add(view, files.paths)
                 relation = f"main.{view}"
             else:
-                raise SourceError(
-                    f"a {type(source).__name__}",
-                    "is nothing that can be read as a table",
-                    "Pass a path, a pattern, a list of paths, an Arrow table or data set, a pandas or a Polars frame.",
-                )
+                raise unreadable(source)
             self._names.add(name.lower())
         return relation
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import decimal
+import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["files_behind", "frame_of"]
+__all__ = ["files_behind", "frame_of", "unreadable"]
 
 
 _EXTENSION = b"ARROW:extension:name"
@@ -43,6 +45,28 @@ def frame_of(source: object) -> Any:
     if not hasattr(found, "column") and any(_stops_a_scan(field) for field in found.schema):
         found = _read(found)
     return _checked(found) if hasattr(found, "column") else _looked_through(found)
+
+
+def unreadable(source: object) -> SourceError:
+    """What was passed in place of a table, and how to make one of it."""
+    shown = f"a {type(source).__name__}"
+    advice = "Pass a path, a pattern, a list of paths, an Arrow table or data set, a pandas or a Polars frame."
+    if isinstance(source, Mapping):
+        shown = f"a dict of {_kinds(source.values())}"
+        advice = "Make a table of it: pyarrow.table(columns), or pandas.DataFrame(columns)."
+    elif isinstance(source, list | tuple) or hasattr(source, "__array__"):
+        rows = source if isinstance(source, list | tuple) else ()
+        shown = f"a list of {_kinds(rows)}" if rows else shown
+        if rows and all(isinstance(row, Mapping) for row in rows):
+            advice = "Make a table of it: pyarrow.Table.from_pylist(rows), or pandas.DataFrame(rows)."
+        elif not any(isinstance(row, str | os.PathLike) for row in rows):
+            advice = "Make a table of it: pandas.DataFrame(rows, columns=['user_id', ...])."
+    return SourceError(shown, "is nothing that can be read as a table", advice)
+
+
+def _kinds(values: Iterable[object]) -> str:
+    """The types of these, in the plural."""
+    return " and ".join(sorted({f"{type(value).__name__}s" for value in values}, key=str.lower)) or "nothing"
 
 
 def files_behind(source: object) -> tuple[str, ...]:

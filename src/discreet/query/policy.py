@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import count, truth, words
+from discreet.engines.frames import unreadable
 from discreet.engines.names import closest, plain_type, quoted
 from discreet.engines.paths import files_of, in_files
 from discreet.errors import InvalidArgument, PolicyError
@@ -344,6 +345,8 @@ def _sources(source: Any, *, name: str | None, table: str | None, unit: str) -> 
     if isinstance(source, Mapping):
         if table is not None:
             raise InvalidArgument("table", table, "a mapping of sources names its tables itself")
+        if any(_is_column(one) or (key == unit and isinstance(one, list)) for key, one in source.items()):
+            raise unreadable(source)
         named = _by_name("source", source, "{'visits': 'visits.csv', 'patients': 'patients.csv'}")
         return {key: (one, _stored(key, one)) for key, one in named.items()}
     if in_files(source):
@@ -361,6 +364,13 @@ def _sources(source: Any, *, name: str | None, table: str | None, unit: str) -> 
             "table", table, "only a database has tables to choose from; name= is what questions call it"
         )
     return {name or table_name(source): (source, table)}
+
+
+def _is_column(source: Any) -> bool:
+    """Whether it is one column, which many people put into a dict, and not a table."""
+    if isinstance(source, list | tuple):
+        return not in_files(source)
+    return (hasattr(source, "__array__") or hasattr(source, "to_numpy")) and not hasattr(source, "columns")
 
 
 def _stored(name: str, source: Any) -> str | None:
