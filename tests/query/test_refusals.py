@@ -293,7 +293,20 @@ REFUSED = [
     ("SELECT regexp_replace(city, 'a', 'x', 'q'), COUNT(*) FROM visits GROUP BY 1", "flags are not known"),
     ("SELECT regexp_replace(city, city, 'x'), COUNT(*) FROM visits GROUP BY 1", "must be written out"),
     ("SELECT qqq AS qqq, COUNT(*) FROM visits GROUP BY qqq", "there are: user_id"),
-    ("SELECT COUNT(*) FROM visits a JOIN visits b ON a.user_id = b.user_id WHERE city = 'x'", "ambiguous"),
+    (
+        "SELECT COUNT(*) FROM visits a JOIN visits b ON a.user_id = b.user_id WHERE city = 'x'",
+        "ambiguous (line 1, column 76): say which one is meant: a.city, b.city",
+    ),
+    (
+        'SELECT COUNT(*) FROM visits "my a" JOIN visits b ON "my a".user_id = b.user_id WHERE city = \'x\'',
+        'which one is meant: "my a".city, b.city',
+    ),
+    (
+        "SELECT SUM(spend) FROM (SELECT *, 2 * spend AS spend FROM visits) AS v",
+        "'v' has two columns of this name; give one of them another where it is made, or leave one out",
+    ),
+    ("SELECT SUM(spend) FROM (SELECT *, spend AS spend FROM visits) AS v", "as in SELECT * EXCLUDE (spend)"),
+    ("SELECT SUM(spend) FROM (SELECT *, 2 * spend AS spend FROM visits)", "another name where it is made"),
     ("SELECT SUM(visits.main.spend) FROM visits", ""),
     ("SELECT when, COUNT(*) FROM visits GROUP BY 1", 'is written "when"'),
     ("SELECT city, COUNT(*) FROM visits", "COUNT(DISTINCT city)"),

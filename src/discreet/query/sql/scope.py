@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.query.sql.expressions import Expressions
-from discreet.query.sql.text import Source, closest, string
+from discreet.query.sql.text import Source, closest, named, string
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,10 +61,7 @@ class Rows(Expressions):
         if len(found) == 1:
             return found[0].value
         if len(found) > 1:
-            tables = ", ".join(f"{one.table}.{one.name}" for one in found if one.table) or "two subqueries"
-            raise self.source.refusal(
-                f"the column '{node.name}' is ambiguous", advice=f"say which one is meant: {tables}", at=node
-            )
+            raise self.source.refusal(f"the column '{node.name}' is ambiguous", advice=_apart(found), at=node)
         alias = node.name.lower()
         if not node.table and alias in self.aliases and alias not in self._open:
             self._open.add(alias)
@@ -112,7 +109,21 @@ class Rows(Expressions):
         shared = [one for one in self.relation.fields if table.column(one.name) is not None and not one.hidden]
         if self.relation.level == table.level == "unit":  # people meet on their units alone
             shared = [one for one in shared if one.value.is_unit and one.name.lower() == str(table.unit).lower()]
-        return f"join it, as in JOIN {table.name} USING ({shared[0].name})" if shared else None
+        return f"join it, as in JOIN {named(table.name)} USING ({named(shared[0].name)})" if shared else None
+
+
+def _apart(found: list[Field]) -> str:
+    """How to tell columns of one name apart."""
+    tables = [one.table for one in found if one.table]
+    twice = next((table for table in tables if tables.count(table) > 1), None)
+    if twice is not None:
+        return (
+            f"'{twice}' has two columns of this name; give one of them another where it is made, or leave one out, as "
+            f"in SELECT * EXCLUDE ({named(found[0].name)})"
+        )
+    if not tables:
+        return "give one of them another name where it is made, or the subqueries names, as in (SELECT ...) AS a"
+    return f"say which one is meant: {', '.join(named(one.name, one.table) for one in found if one.table)}"
 
 
 def _named(relation: Relation, name: str, table: str) -> list[Field]:
