@@ -8,6 +8,7 @@
     ├── StorageError         (also ValueError)    a stored description cannot be read
     │   └── UnknownVersion                        it was written by a format this release does not know
     ├── QueryRefused         (also ValueError)    a question in SQL is not understood or cannot be made private
+    ├── UnknownStep          (also AttributeError) a step of a question does not exist
     ├── BudgetExceeded                            a filter or ledger refused a charge; nothing was spent
     ├── PolicyError          (also ValueError)    a policy says something that cannot be
     ├── SourceError          (also ValueError)    the data of a table cannot be read
@@ -52,6 +53,7 @@ __all__ = [
     "SourceError",
     "StorageError",
     "UnitMismatch",
+    "UnknownStep",
     "UnknownVersion",
     "VolatileLedger",
     "WideBracket",
@@ -177,6 +179,18 @@ class QueryRefused(DiscreetError, ValueError):
 
 def _query_refused(reason: str, advice: str, line: int, column: int, snippet: str) -> QueryRefused:
     return QueryRefused(reason, advice=advice, line=line, column=column, snippet=snippet)
+
+
+class UnknownStep(DiscreetError, AttributeError):
+    """A step of a question does not exist on rows, groups or a summary; says what to write instead, where known."""
+
+    def __init__(self, on: str, step: str, advice: str = "") -> None:
+        self.on, self.step, self.advice = on, step, advice
+        what = f"'{on}' object has no attribute '{step}'"
+        super().__init__(f"{what}: {advice}" if advice else what)
+
+    def __reduce__(self) -> tuple[type[UnknownStep], tuple[str, str, str]]:
+        return type(self), (self.on, self.step, self.advice)
 
 
 class BudgetExceeded(DiscreetError):

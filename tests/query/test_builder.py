@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from discreet import Budget, Curator
-from discreet.errors import InvalidArgument, QueryRefused
+from discreet.errors import InvalidArgument, QueryRefused, UnknownStep
 from discreet.query import Selection, Summary
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.VolatileLedger")
@@ -152,6 +153,8 @@ def test_arguments_that_mean_nothing_are_refused(curator: Curator, rows: Selecti
         lambda: rows.union_all(summary),  # type: ignore[arg-type]
         lambda: rows.join(3, on="city"),  # type: ignore[arg-type]
         lambda: rows.join("visits", on=[]),
+        lambda: rows.join("visits", on=5),  # type: ignore[arg-type]
+        lambda: rows.join("visits", on="city", how=["left"]),  # type: ignore[arg-type]
         lambda: rows.join("visits", on="city", how="outer"),
         lambda: rows.alias(""),
         lambda: summary.sort(),
@@ -186,10 +189,10 @@ def test_what_sql_refuses_is_refused_with_its_words(rows: Selection) -> None:
 )
 def test_a_step_of_another_library_says_what_it_is_called_here(curator: Curator, step: str, words: str) -> None:
     rows = curator.table("visits")
-    for steps in (rows, rows.group_by("city")):
-        with pytest.raises(AttributeError, match=words):
-            getattr(steps, step)
+    with pytest.raises(AttributeError, match=words):
+        getattr(rows, step)
     assert not hasattr(rows, step)
+    assert not hasattr(rows.group_by("city"), step)
 
 
 def test_an_answer_is_asked_for_before_it_is_taken_elsewhere(curator: Curator) -> None:
@@ -198,3 +201,144 @@ def test_an_answer_is_asked_for_before_it_is_taken_elsewhere(curator: Curator) -
         with pytest.raises(AttributeError, match=r"ask the question first: answer\(epsilon=0\.5\)"):
             getattr(summary, name)
     assert copy.copy(summary) == summary
+
+
+# -------------------------------------------------------------------- names that need quotes
+
+STAYS = pa.table({"patient id": [1, 1, 2, 3], "length of stay": [1, 2, 1, 2], "cost+1": [1.0, 2.0, 3.0, 4.0]})
+PATIENTS = pa.table({"patient id": [1, 2, 3], "age": [30, 40, 50]})
+
+
+@pytest.fixture
+def stays() -> Iterator[Selection]:
+    with Curator.open(
+        {"stays": STAYS, "patients": PATIENTS},
+        unit="patient id",
+        name="hospital",
+        budget=Budget(epsilon=100.0, delta=1e-6),
+        columns={"stays.length of stay": {"keys": [1, 2]}, "patients.age": {"bounds": (0, 100)}},
+    ) as opened:
+        yield opened.table("stays")
+
+
+@pytest.mark.parametrize("on", ["patient id", '"patient id"', "Patient ID", ["patient id"], ['"patient id"']])
+def test_a_join_takes_names_of_columns_with_and_without_quotes(stays: Selection, on: Any) -> None:
+    joined = stays.join("patients", on=on).agg(m="AVG(age)")
+    assert same(joined, 'SELECT AVG(age) AS m FROM stays JOIN patients USING ("patient id")')
+
+
+@pytest.mark.parametrize("key", ["length of stay", '"length of stay"', "cost+1"])
+def test_groups_take_names_of_columns_with_and_without_quotes(stays: Selection, key: str) -> None:
+    name = key.strip('"')
+    assert same(stays.group_by(key).agg(n="COUNT(*)"), f'SELECT "{name}", COUNT(*) AS n FROM stays GROUP BY 1')
+
+
+def test_names_are_known_through_all_steps(stays: Selection) -> None:
+    twice = {"twice as long": '2 * "length of stay"'}
+    steps = stays.filter('"length of stay" > 0').with_columns(**twice).alias("s").join("patients", on="patient id")
+    summary = steps.group_by("twice as long", "length of stay").agg(**{"of them": "COUNT(*)"})
+    assert summary.sort("of them DESC", "twice as long").answer(epsilon=1.0).columns == [
+        "twice as long",
+        "length of stay",
+        "of them",
+    ]
+    assert summary.sort("of them DESC").sql.endswith('ORDER BY "of them" DESC')
+    both = stays.union_all(stays).group_by("length of stay").agg(n="COUNT(*)")
+    assert both.join(summary, on="length of stay").answer(epsilon=1.0).columns[0] == "length of stay"
+
+
+def test_an_expression_with_a_name_that_needs_quotes_says_so(stays: Selection) -> None:
+    for wrong in (
+        lambda: stays.filter("length of stay > 1"),
+        lambda: stays.with_columns(x="2 * length of stay"),
+        lambda: stays.agg(m="AVG(length of stay)"),
+        lambda: stays.group_by("length of stay").agg(n="COUNT(*)").sort("length of stay + 1"),
+    ):
+        with pytest.raises(InvalidArgument, match='in double quotes: "length of stay"'):
+            wrong()
+    with pytest.raises(InvalidArgument, match="an expression gets a name"):
+        stays.group_by("length of stays")
+
+
+def test_a_name_that_is_ambiguous_is_told_as_sql_writes_it(stays: Selection) -> None:
+    joined = stays.join("patients", on='stays."patient id" = patients."patient id"')
+    with pytest.raises(QueryRefused, match=r'which one is meant: stays."patient id", patients."patient id"'):
+        joined.agg(n='COUNT(DISTINCT "patient id")').answer(epsilon=1.0)
+    twice = "SELECT SUM(age) AS s FROM (SELECT *, 2 * age AS age FROM patients) AS p"
+    with pytest.raises(QueryRefused, match=r"'p' has two columns of this name.*SELECT \* EXCLUDE \(age\)"):
+        stays.curator.sql(twice, epsilon=1.0)
+
+
+def test_a_computed_column_takes_the_place_of_one_of_its_name(rows: Selection, stays: Selection) -> None:
+    doubled = rows.with_columns(spend="2 * spend", more="spend + 1")
+    assert same(
+        doubled.agg(total="SUM(spend)", more="SUM(more)"),
+        "SELECT SUM(spend) AS total, SUM(more) AS more FROM "
+        '(SELECT person, city, 2 * spend AS spend, "order", spend + 1 AS more FROM visits)',
+    )
+    assert same(
+        rows.union_all(rows.with_columns(SPEND="2 * spend")).agg(total="SUM(spend)"),
+        "SELECT SUM(spend) AS total FROM (SELECT * FROM visits UNION ALL "
+        'SELECT person, city, 2 * spend AS SPEND, "order" FROM visits)',
+    )
+    counts = rows.group_by("city").agg(n="COUNT(*)", m="AVG(spend)").with_columns(n="round(n)", city="upper(city)")
+    answer = counts.answer(epsilon=5.0)
+    assert answer.columns == ["city", "n", "m"]
+    assert {row[0] for row in answer.fetchall()} == {"A", "B"}
+    counts = rows.group_by("city").agg(n="COUNT(*)")
+    with pytest.raises(InvalidArgument, match="sort last"):
+        counts.sort("n DESC").with_columns(n="-n")
+    turned = counts.with_columns(n="-n").sort("n").answer(epsilon=5.0).fetchall()
+    assert turned == sorted(turned, key=lambda row: row[1])
+    joined = stays.alias("l").join(stays.alias("r"), on='l."patient id" = r."patient id"')
+    both = joined.with_columns(**{"length of stay": 'l."length of stay" + r."length of stay"'})
+    assert both.group_by("length of stay").agg(n="COUNT(*)").answer(epsilon=1.0).columns == ["length of stay", "n"]
+
+
+# -------------------------------------------------------------------- mistakes
+
+
+def test_aggregates_and_columns_are_named_by_keywords(rows: Selection) -> None:
+    for wrong in (
+        lambda: rows.agg("COUNT(*)"),  # type: ignore[arg-type]
+        lambda: rows.group_by("city").agg("COUNT(*)"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InvalidArgument, match=r"names are keywords: agg\(n='COUNT\(\*\)'\)"):
+            wrong()
+    with pytest.raises(InvalidArgument, match=r"names are keywords: with_columns\(decade='age // 10'\)"):
+        rows.with_columns("2 * spend")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("step", ["agg", "group_by", "union_all", "sum"])
+def test_a_summary_is_not_summarized_again_by_steps(rows: Selection, step: str) -> None:
+    summary = rows.group_by("city").agg(n="COUNT(*)")
+    with pytest.raises(UnknownStep, match=r"it is summarized already: .* curator\.sql\(f'SELECT SUM\(n\) FROM"):
+        getattr(summary, step)
+    assert not hasattr(summary, step)
+    summary.curator.sql(f"SELECT SUM(n) FROM ({summary.sql})", epsilon=1.0)
+
+
+def test_groups_are_filtered_before_they_are_made(rows: Selection) -> None:
+    groups = rows.group_by("city")
+    for step in ("filter", "join", "with_columns", "union_all"):
+        with pytest.raises(UnknownStep, match=f"write {step} before group_by"):
+            getattr(groups, step)
+    with pytest.raises(UnknownStep, match="name all columns at once"):
+        _ = groups.group_by  # type: ignore[attr-defined]
+
+
+def test_a_column_is_named_in_expressions(rows: Selection) -> None:
+    with pytest.raises(UnknownStep, match=r"name the column in an expression, as in agg\(mean='AVG\(spend\)'\)"):
+        _ = rows.spend  # type: ignore[attr-defined]
+    with pytest.raises(InvalidArgument, match=r"name the column in an expression, as in agg\(mean='AVG\(spend\)'\)"):
+        _ = rows["spend"]  # type: ignore[index]
+    with pytest.raises(InvalidArgument, match="ask the question first"):
+        _ = rows.agg(n="COUNT(*)")["n"]  # type: ignore[index]
+    assert copy.copy(rows) == rows
+
+
+def test_a_price_that_is_misspelt_is_told_how_it_is_written(rows: Selection) -> None:
+    summary = rows.agg(n="COUNT(*)")
+    for ask in (summary.answer, summary.explain):
+        with pytest.raises(InvalidArgument, match="did you mean 'epsilon'"):
+            ask(epsilonn=1.0)

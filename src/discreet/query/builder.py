@@ -8,17 +8,29 @@ like any other. `Selection` and `Groups` stand for rows of people and have no an
 
 from __future__ import annotations
 
-import re
+import inspect
 from dataclasses import dataclass, replace
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, Self
 
-from discreet.arguments import count
-from discreet.errors import InvalidArgument
-from discreet.query.sql.text import closest, quoted
+from discreet.arguments import count, one_of
+from discreet.errors import InvalidArgument, UnknownStep
+from discreet.query.phrases import (
+    aliased,
+    expression,
+    expressions,
+    identifier,
+    is_among,
+    is_plain,
+    name_of,
+    names_of,
+    ordered,
+)
+from discreet.query.sql.text import closest, named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import Never
 
     from discreet.query.answer import Answer
     from discreet.query.curator import Curator
@@ -26,11 +38,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Groups", "Selection", "Summary", "rows_of"]
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ORDER = re.compile(r"(?P<what>.*?)(?P<how>(\s+(ASC|DESC))?(\s+NULLS\s+(FIRST|LAST))?)\s*", re.IGNORECASE | re.DOTALL)
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN"}
 _SUMMARIZE = "rows of people are not shown: summarize them first, as in group_by('city').agg(n='COUNT(*)')"
 _ASK = "ask the question first: answer(epsilon=0.5)"
+_SUMMARIZED = (
+    "it is summarized already: filter, join and group rows before agg, or compute with the noisy numbers in SQL, as in "
+    "curator.sql(f'SELECT SUM(n) FROM ({summary.sql})', epsilon=0.5)"
+)
+_SHOWN = ("answer", "explain", "sql", "head", "show", "select", "limit", "sort", "collect", "execute")
 _HABITS = {
     **dict.fromkeys(("groupby", "groupBy"), "write group_by('city')"),
     **dict.fromkeys(("where", "query"), "write filter('spend > 0')"),
@@ -49,15 +64,22 @@ _HABITS = {
 class _Helpful:
     """Says of a step that does not exist what to write instead."""
 
+    def _instead(self, step: str) -> str:
+        return _HABITS.get(step, _SUMMARIZE if _shows(step) else "")
+
+    def _to_use(self, column: object) -> str:
+        shown = named(column) if isinstance(column, str) else "spend"
+        return f"name the column in an expression, as in agg(mean='AVG({shown})')"
+
     if not TYPE_CHECKING:  # so that type checkers go on finding misspelt steps
 
         def __getattr__(self, name: str) -> Any:
-            shown = ("answer", "explain", "sql", "head", "show", "select", "limit", "sort", "collect", "execute")
-            advice = _HABITS.get(name)
-            if advice is None and (name in shown or name.startswith(("to_", "fetch"))):
-                advice = _ASK if isinstance(self, Summary) else _SUMMARIZE
-            what = f"'{type(self).__name__}' object has no attribute '{name}'"
-            raise AttributeError(f"{what}: {advice}" if advice else what, name=name, obj=self)
+            error = UnknownStep(type(self).__name__, name, self._instead(name))
+            error.name, error.obj = name, self
+            raise error
+
+        def __getitem__(self, name: object) -> Any:
+            raise InvalidArgument("column", name, self._to_use(name))
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,63 +91,90 @@ class _Steps(_Helpful):
     name: str
     joins: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
-    computed: tuple[str, ...] = ()
+    computed: tuple[tuple[str, str], ...] = ()
+    columns: tuple[str, ...] = ()
+    """What the source and its joins have, as far as it is known: a text that is one of them is a name."""
 
     def filter(self, *conditions: str) -> Self:
         """The rows for which all conditions hold."""
         steps = self._nested() if self.computed else self
-        return replace(
-            steps, conditions=(*steps.conditions, *(f"({_expression('condition', one)})" for one in conditions))
-        )
+        checked = (f"({expression('condition', one, steps.columns)})" for one in conditions)
+        return replace(steps, conditions=(*steps.conditions, *checked))
 
-    def with_columns(self, **named: str) -> Self:
-        """The rows with more columns: each a name and an expression in SQL over the columns before this step."""
+    def with_columns(self, *unnamed: Never, **named: str) -> Self:
+        """The rows with more columns: each a name and an expression in SQL over the columns before this step.
+
+        A column that has the name of another takes its place.
+        """
+        _refuse_unnamed(unnamed, "with_columns(decade='age // 10')")
+        for name in named:
+            if sum(other.lower() == name.lower() for other in named) > 1:
+                raise InvalidArgument("name", name, "give every column a name of its own: case is ignored")
         steps = self._nested() if self.computed else self
-        return replace(steps, computed=tuple(_named(named)))
+        return replace(steps, computed=expressions(named, steps.columns))
 
     def join(self, other: str | Selection | Summary, *, on: str | Sequence[str], how: str = "inner") -> Self:
         """The rows joined with those of another table, or of other steps.
 
         `on` names the columns that have to be equal, or is a condition in SQL; `how` is "inner" or "left".
         """
-        if how not in _JOINS:
-            raise InvalidArgument("how", how, "pass 'inner' or 'left'")
-        if isinstance(other, _Steps):
-            right = (
-                f"{_inside(other.sql if isinstance(other, Summary) else other._text())} AS {_identifier(other.name)}"
-            )
-        elif isinstance(other, str):
-            right = rows_of(self.curator, other).source
+        joining = _JOINS[one_of("how", how, _JOINS)]
+        if isinstance(other, str):
+            other = rows_of(self.curator, other)
+            right = other.source
+        elif isinstance(other, _Steps):
+            text = other.sql if isinstance(other, Summary) else other._text()
+            right = f"{_inside(text)} AS {identifier(other.name)}"
         else:
             raise InvalidArgument("other", other, "pass the name of a table, or what table() and its steps give")
-        columns = [str(on)] if _is_plain(on) else on
-        if isinstance(columns, str):
-            condition = f"ON ({_expression('on', columns)})"
-        else:
-            if not columns or not all(isinstance(column, str) for column in columns):
-                raise InvalidArgument("on", on, "name one column or more, or write a condition")
-            condition = f"USING ({', '.join(map(_identifier, columns))})"
         steps = self._nested() if self.computed or self.conditions else self
-        return replace(steps, joins=(*steps.joins, f"{_JOINS[how]} {right} {condition}"))
+        both = (*steps.columns, *other._names())
+        using = names_of(on, both)
+        if using:
+            condition = f"USING ({', '.join(map(identifier, using))})"
+            both = (*steps.columns, *(name for name in other._names() if not is_among(name, using)))
+        else:
+            condition = f"ON ({expression('on', str(on), both)})"
+        return replace(steps, joins=(*steps.joins, f"{joining} {right} {condition}"), columns=both)
 
     def alias(self, name: str) -> Self:
         """The same rows under another name, by which conditions of a join can tell their columns from others."""
-        if not _is_plain(name):
+        if not is_plain(name):
             raise InvalidArgument("name", name, "pass a name of letters, digits and _")
         return replace(self._nested(), name=name)
 
+    def _instead(self, step: str) -> str:
+        known = self._names() if "columns" in vars(self) else ()  # which it is not in a copy that is being made
+        return self._to_use(step) if is_among(step, known) else super()._instead(step)
+
+    def _names(self) -> tuple[str, ...]:
+        """The names of all columns, as far as they are known."""
+        return (*self.columns, *(name for name, _ in self.computed if not is_among(name, self.columns)))
+
     def _text(self) -> str:
         """The steps as a SELECT."""
-        return "\n".join([f"SELECT {', '.join(['*', *self.computed])}", *self._from()])
+        return "\n".join([f"SELECT {', '.join(self._shown())}", *self._from()])
+
+    def _shown(self) -> list[str]:
+        """The columns, and those that are computed: in the place of others that have their names."""
+        computed = {name.lower(): aliased(name, text) for name, text in self.computed}
+        known = [name.lower() for name in self.columns]
+        if computed.keys().isdisjoint(known):
+            return ["*", *computed.values()]
+        if len(set(known)) < len(known):  # of a join; which one is meant, nobody can say
+            left_out = [name for name in dict.fromkeys(known) if name in computed]
+            return [f"* EXCLUDE ({', '.join(map(identifier, left_out))})", *computed.values()]
+        kept = [computed.pop(name.lower(), identifier(name)) for name in self.columns]
+        return [*kept, *computed.values()]
 
     def _from(self) -> list[str]:
         renamed = self.source.startswith("(")
-        lines = [f"FROM {self.source}{f' AS {_identifier(self.name)}' if renamed else ''}", *self.joins]
+        lines = [f"FROM {self.source}{f' AS {identifier(self.name)}' if renamed else ''}", *self.joins]
         return [*lines, f"WHERE {' AND '.join(self.conditions)}"] if self.conditions else lines
 
     def _nested(self) -> Self:
         """The same rows, as a source for further steps."""
-        return replace(self, source=_inside(self._text()), joins=(), conditions=(), computed=())
+        return replace(self, source=_inside(self._text()), joins=(), conditions=(), computed=(), columns=self._names())
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,24 +186,25 @@ class Selection(_Steps):
         if not isinstance(other, Selection):
             raise InvalidArgument("other", other, "pass rows, as table() gives them")
         both = f"{self._text()}\nUNION ALL\n{other._text()}"
-        return Selection(self.curator, _inside(both), self.name)
+        return Selection(self.curator, _inside(both), self.name, columns=self._names())
 
     def group_by(self, *keys: str, **named: str) -> Groups:
         """The rows by group: columns, or names for expressions, as in `month="date_trunc('month', day)"`."""
-        listed = []
-        for key in keys:
-            if not _is_plain(key):
-                raise InvalidArgument("keys", key, "name a column; an expression gets a name, as in decade='age // 10'")
-            listed.append(_identifier(key))
         if not keys and not named:
             raise InvalidArgument("keys", keys, "name at least one column; without groups, use agg at once")
         steps = self._nested() if self.computed else self
-        return Groups(steps, (*listed, *_named(named)))
+        listed = []
+        for key in keys:
+            name = name_of(key, steps.columns)
+            if name is None:
+                raise InvalidArgument("keys", key, "name a column; an expression gets a name, as in decade='age // 10'")
+            listed.append((name, identifier(name)))
+        return Groups(steps, (*listed, *expressions(named, steps.columns)))
 
-    def agg(self, **aggregates: str) -> Summary:
+    def agg(self, *unnamed: Never, **aggregates: str) -> Summary:
         """One row about all: each column a name and an aggregate in SQL, such as `n="COUNT(*)"`."""
         steps = self._nested() if self.computed else self
-        return Groups(steps, ()).agg(**aggregates)
+        return Groups(steps, ()).agg(*unnamed, **aggregates)
 
     def __repr__(self) -> str:
         return f"<rows of people, to be summarized by agg or group_by(…).agg:\n{indent(self._text(), '  ')}>"
@@ -165,19 +215,30 @@ class Groups(_Helpful):
     """Rows by group, to be summarized."""
 
     rows: Selection
-    keys: tuple[str, ...]
+    keys: tuple[tuple[str, str], ...]
 
-    def agg(self, **aggregates: str) -> Summary:
+    def agg(self, *unnamed: Never, **aggregates: str) -> Summary:
         """One row for each group: its keys, and each column a name and an aggregate in SQL, as `mean="AVG(spend)"`."""
+        _refuse_unnamed(unnamed, "agg(n='COUNT(*)')")
         if not aggregates:
             raise InvalidArgument("aggregates", aggregates, "name at least one, such as n='COUNT(*)'")
-        lines = [f"SELECT {', '.join([*self.keys, *_named(aggregates)])}", *self.rows._from()]
+        shown = (*self.keys, *expressions(aggregates, self.rows.columns))
+        lines = [f"SELECT {', '.join(aliased(name, text) for name, text in shown)}", *self.rows._from()]
         if self.keys:
             lines.append(f"GROUP BY {', '.join(str(place + 1) for place in range(len(self.keys)))}")
-        return Summary(self.rows.curator, _inside("\n".join(lines)), self.rows.name)
+        listed = any("[" in text for _, text in shown)  # a list of quantiles becomes several columns
+        columns = () if listed else tuple(name for name, _ in shown)
+        return Summary(self.rows.curator, _inside("\n".join(lines)), self.rows.name, columns=columns)
+
+    def _instead(self, step: str) -> str:
+        if step in ("group_by", "groupby", "groupBy"):
+            return "name all columns at once, as in group_by('city', 'day')"
+        before = callable(getattr(Selection, step, None)) and not step.startswith("_")
+        return f"write {step} before group_by" if before else super()._instead(step)
 
     def __repr__(self) -> str:
-        return f"<groups by {', '.join(self.keys)}, to be summarized by agg, of {self.rows!r}>"
+        keys = ", ".join(aliased(name, text) for name, text in self.keys)
+        return f"<groups by {keys}, to be summarized by agg, of {self.rows!r}>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -198,12 +259,19 @@ class Summary(_Steps):
         if not by:
             raise InvalidArgument("by", by, "name at least one column, as in sort('n DESC')")
         steps = self._nested() if self.rows is not None else self
-        return replace(steps, order=tuple(_ordered(one) for one in by))
+        return replace(steps, order=tuple(ordered(one, steps._names()) for one in by))
 
     def limit(self, rows: int) -> Summary:
         """The first rows."""
         steps = self._nested() if self.rows is not None else self
         return replace(steps, rows=count("rows", rows))
+
+    def with_columns(self, *unnamed: Never, **named: str) -> Summary:
+        """The answer with more columns, computed from it; one that has the name of another takes its place."""
+        for name in named:
+            if is_among(name, self._names()) and any(name.lower() in text.lower() for text in self.order):
+                raise InvalidArgument("name", name, "the rows are sorted by the column that it replaces: sort last")
+        return _Steps.with_columns(self, *unnamed, **named)
 
     def filter(self, *conditions: str) -> Summary:
         """The rows of the answer for which all conditions hold; a group that is left out is paid for all the same."""
@@ -211,11 +279,18 @@ class Summary(_Steps):
 
     def explain(self, **price: Any) -> Explanation:
         """`Curator.explain` of the question: it takes the same arguments, spends nothing and touches no rows."""
-        return self.curator.explain(self.sql, **price)
+        return self.curator.explain(self.sql, **_spelled(price, self.curator.explain))
 
     def answer(self, **price: Any) -> Answer:
         """`Curator.sql` of the question: it takes the same arguments, as `epsilon`."""
-        return self.curator.sql(self.sql, **price)
+        return self.curator.sql(self.sql, **_spelled(price, self.curator.sql))
+
+    def _instead(self, step: str) -> str:
+        again = hasattr(Selection, step) or any(one in _HABITS.get(step, "") for one in ("agg(", "group_by(", "union"))
+        return _SUMMARIZED if again else _ASK if _shows(step) else super()._instead(step)
+
+    def _to_use(self, column: object) -> str:  # noqa: ARG002 - an answer has all of them
+        return _ASK
 
     def __repr__(self) -> str:
         return f"<a question, to be asked by answer(epsilon=…):\n{indent(self.sql, '  ')}>"
@@ -231,7 +306,15 @@ class Summary(_Steps):
     def _nested(self) -> Summary:
         """An order is kept outside, where it is seen; which rows come first is decided inside."""
         inner = self if self.rows is not None else replace(self, order=())
-        return replace(self, source=_inside(inner._text()), joins=(), conditions=(), computed=(), rows=None)
+        return replace(
+            self,
+            source=_inside(inner._text()),
+            joins=(),
+            conditions=(),
+            computed=(),
+            columns=self._names(),
+            rows=None,
+        )
 
 
 def rows_of(curator: Curator, name: str) -> Selection:
@@ -240,7 +323,8 @@ def rows_of(curator: Curator, name: str) -> Selection:
     table = tables.get(str(name).lower())
     if table is None:
         raise InvalidArgument("name", name, closest(str(name), [one.name for one in tables.values()]))
-    return Selection(curator, _identifier(table.name), table.name)
+    columns = tuple(column.name for column in table.columns)
+    return Selection(curator, identifier(table.name), table.name, columns=columns)
 
 
 def _inside(text: str) -> str:
@@ -252,48 +336,19 @@ def _outside(source: str) -> str:
     return source[1:-1]
 
 
-def _identifier(name: str) -> str:
-    """The name as it is where it is plain, quoted where it is not, or may be a word of SQL."""
-    from sqlglot.dialects.duckdb import DuckDB
-
-    return name if _is_plain(name) and name.upper() not in DuckDB.Tokenizer.KEYWORDS else quoted(name)
+def _refuse_unnamed(unnamed: tuple[object, ...], example: str) -> None:
+    if unnamed:
+        raise InvalidArgument("expression", unnamed[0], f"names are keywords: {example}")
 
 
-def _is_plain(name: Any) -> bool:
-    return isinstance(name, str) and _PLAIN.fullmatch(name) is not None
+def _spelled(price: dict[str, Any], ask: Callable[..., Any]) -> dict[str, Any]:
+    """The arguments of a question, if there are such."""
+    known = [name for name in inspect.signature(ask).parameters if name != "text"]
+    for name in price:
+        one_of("argument", name, known)
+    return price
 
 
-def _named(named: dict[str, str]) -> list[str]:
-    return [f"{_expression(name, text)} AS {_identifier(name)}" for name, text in named.items()]
-
-
-def _ordered(text: str) -> str:
-    if not isinstance(text, str):
-        raise InvalidArgument("by", text, "name a column, as in 'n DESC'")
-    found = _ORDER.fullmatch(text)
-    assert found is not None
-    return _expression("by", found["what"]) + " ".join(["", *found["how"].upper().split()])
-
-
-def _expression(argument: str, text: str) -> str:
-    """The text, if it is one expression: what begins or ends elsewhere would change the meaning of other steps."""
-    import sqlglot
-    from sqlglot import exp
-    from sqlglot.dialects.duckdb import DuckDB
-    from sqlglot.errors import SqlglotError
-
-    advice = "write one expression in SQL, such as 'spend > 0' or 'AVG(spend)'"
-    if not isinstance(text, str):
-        raise InvalidArgument(argument, text, advice)
-    try:
-        commented = any(token.comments for token in DuckDB().tokenize(text))
-        trees = sqlglot.parse(text, read="duckdb")
-    except (SqlglotError, RecursionError):
-        raise InvalidArgument(argument, text, advice) from None
-    tree = trees[0] if len(trees) == 1 else None
-    if isinstance(tree, exp.Alias):
-        raise InvalidArgument(argument, text, "leave out the name after AS: names are given as keywords")
-    bare = isinstance(tree, exp.Query) and not isinstance(tree, exp.Subquery)
-    if tree is None or commented or bare or isinstance(tree, exp.DDL | exp.Drop | exp.Command | exp.Star | exp.Tuple):
-        raise InvalidArgument(argument, text, advice)
-    return text.strip()
+def _shows(step: str) -> bool:
+    """Whether a step, here or elsewhere, shows rows."""
+    return step in _SHOWN or step.startswith(("to_", "fetch"))
