@@ -11,6 +11,7 @@ import pytest
 from cli.calling import call
 from cli.ledgers import written_ledger
 from cli_reference import PAGE, commands, help_of, page
+from discreet import Ledger
 from engines.sources import csv, database, parquet
 
 COMMANDS = list(commands())
@@ -48,6 +49,8 @@ def test_the_example_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     parquet(tmp_path / "visits.parquet")
     database(tmp_path / "shop.duckdb", "CREATE TABLE visits AS SELECT * FROM 'visits.parquet'")
     written_ledger(tmp_path / "visits.ledger")
+    with Ledger.open("visits.ledger") as ledger:
+        ledger.enrol("marketing", ["bob"])
     csv(tmp_path / "days.csv", "user,day\n1,2024-05-01\n2,2024-05-02\n")
     (tmp_path / "visits.toml").write_text(
         'name = "shop"\nbudget = { epsilon = 3.0, delta = 1e-6 }\n'

@@ -224,6 +224,25 @@ def test_a_ledger_is_found_by_the_policy_of_its_data_and_a_group_without_members
     assert call("ledger", "show", "nowhere.toml").exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("group", "analysts", "said"),
+    [
+        ("marketing", "--analyst eve", "analyst = 'eve' is not allowed: nobody in group 'marketing' is called so"),
+        ("marketing", "--analyst ada --analyst bop", "Did you mean 'bob'?"),
+        ("marketting", "--analyst ada", "nobody is in group 'marketting'"),
+    ],
+)
+def test_whoever_is_not_in_a_group_cannot_be_dismissed(folder: Path, group: str, analysts: str, said: str) -> None:
+    good("ledger establish new.ledger --dataset visits --epsilon 1")
+    good("ledger enrol --group marketing --analyst bob --analyst ada")
+    refused = call("ledger", "dismiss", "--group", group, *analysts.split())
+    assert refused.exit_code == 1
+    assert said in refused.stderr
+    assert "nothing was changed" in refused.stderr
+    with Ledger.open("new.ledger") as ledger:
+        assert ledger.members("marketing") == ("ada", "bob")
+
+
 def test_a_budget_is_replaced_only_with_a_reason(path: Path) -> None:
     other = "--dataset visits --epsilon 2 --delta 1e-6"
     refused = call("ledger", "establish", *other.split())

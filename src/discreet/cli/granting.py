@@ -135,8 +135,23 @@ def enrol(file: File = None, *, group: Team, analysts: Analysts, key: Key = None
 def dismiss(file: File = None, *, group: Team, analysts: Analysts, key: Key = None) -> None:
     """Remove analysts from a group; what they spent as members stays spent by the group."""
     with opened(file, key=key, write=True) as books:
+        _check_members(books, group, analysts)
         books.dismiss(group, analysts)
     typer.echo(f"not in group {group}: {', '.join(sorted(set(analysts)))}")
+
+
+def _check_members(books: Ledger, group: str, analysts: list[str]) -> None:
+    """Refuses to dismiss whoever is not there: somebody else was meant, or another group."""
+    from discreet.engines.names import closest
+    from discreet.ledger.names import names
+
+    members = books.members(group)
+    strangers = [name for name in names("analyst", analysts) if name not in members]
+    if not members:
+        raise InvalidArgument("group", group, f"nobody is in group '{group}', and nothing was changed")
+    if strangers:
+        advice = f"nobody in group '{group}' is called so, and nothing was changed"
+        raise InvalidArgument("analyst", strangers[0], f"{advice}. {closest(strangers[0], members)}")
 
 
 def _budget(epsilon: float | None, delta: float | None, rho: float | None, mu: float | None) -> Budget:
