@@ -8,11 +8,13 @@ import sqlite3
 import stat
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cli.calling import call, good, good_json
 from cli.ledgers import written_ledger
-from discreet import Cost, Ledger
+from discreet import Cost, Curator, InvalidArgument, Ledger
 
 
 @pytest.fixture(autouse=True)
@@ -241,6 +243,55 @@ def test_whoever_is_not_in_a_group_cannot_be_dismissed(folder: Path, group: str,
     assert "nothing was changed" in refused.stderr
     with Ledger.open("new.ledger") as ledger:
         assert ledger.members("marketing") == ("ada", "bob")
+
+
+POLICY = """name = "visits"
+ledger = "new.ledger"
+[budget]
+epsilon = 1.0
+delta = 1e-6
+[analysts]
+ada = { epsilon = 0.5, delta = 1e-7 }
+"*" = { epsilon = 0.1 }
+[tables.visits]
+source = "visits.parquet"
+unit = "u"
+"""
+
+
+def test_a_budget_that_the_policy_states_otherwise_is_told_with_what_to_write(folder: Path) -> None:
+    pq.write_table(pa.table({"u": [1, 2]}), folder / "visits.parquet")
+    path = folder / "shop.toml"
+    path.write_text(POLICY)
+    Curator.open(path, analyst="ada").close()
+    changes = "ledger amend shop.toml --dataset visits --reason more"
+    said = good(f'{changes} --epsilon 2 --delta 1e-6 --period "12 hours"')
+    assert "shop.toml still states epsilon=1.0, delta=1e-06, and cannot be opened before it says:" in said
+    assert said.endswith('\n\n[budget]\nepsilon = 2.0\ndelta = 1e-06\nperiod = "12 hours"\n')
+    with pytest.raises(InvalidArgument, match="another budget"):
+        Curator.open(path, analyst="ada")
+    path.write_text(POLICY.replace("epsilon = 1.0\ndelta = 1e-6", said.split("[budget]\n")[1]))
+    Curator.open(path, analyst="ada").close()
+    said = good(f"{changes} --analyst ada --mu 0.5")
+    assert "still states epsilon=0.5, delta=1e-07 for analyst ada, and" in said
+    assert said.endswith("\n\n[analysts.ada]\nmu = 0.5\n")
+    for other in ("--analyst ada --epsilon 0.5 --delta 1e-7", "--epsilon 2 --delta 1e-6 --period 12h"):
+        assert "still states" not in good(f"{changes} {other}")
+    good("ledger limit shop.toml --dataset visits --analyst bob --epsilon 0.25")
+    Curator.open(path, analyst="bob").close()  # who is not named may have any
+
+
+def test_a_policy_in_yaml_is_told_what_to_write_in_yaml(folder: Path) -> None:
+    stated = (
+        "name: visits\nledger: new.ledger\nbudget: {epsilon: 1.0}\nanalysts: {ada b: {rho: 0.1}}\n"
+        "tables: {visits: {source: visits.parquet, unit: u}}\n"
+    )
+    (folder / "shop.yaml").write_text(stated)
+    said = good("ledger establish shop.yaml --dataset visits --epsilon 2 --delta 1e-6")
+    assert said.endswith("\n\nbudget:\n  epsilon: 2.0\n  delta: 1e-06\n")
+    said = good("ledger limit shop.yaml --dataset visits --analyst 'ada b' --rho 0.25 --period 30d")
+    assert said.endswith('\n\nanalysts:\n  "ada b":\n    rho: 0.25\n    period: "30 days"\n')
+    assert "still" not in good("ledger establish shop.yaml --dataset others --epsilon 2")
 
 
 def test_a_budget_is_replaced_only_with_a_reason(path: Path) -> None:

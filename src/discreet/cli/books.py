@@ -12,7 +12,7 @@ from discreet.cli.number import left
 if TYPE_CHECKING:
     from discreet.ledger import Ledger, Standing
 
-__all__ = ["DataSet", "File", "Key", "opened", "standing_row"]
+__all__ = ["DataSet", "File", "Key", "is_policy", "opened", "standing_row"]
 
 File = Annotated[
     str | None,
@@ -28,6 +28,11 @@ Key = Annotated[
 DataSet = Annotated[str, typer.Option("--dataset", metavar="NAME", help="The data set.")]
 
 
+def is_policy(file: str) -> bool:
+    """Whether a file is a policy, by its name."""
+    return file.lower().endswith((".toml", ".yaml", ".yml"))
+
+
 def opened(file: str | None, *, key: str | None = None, write: bool = False, new: bool = False) -> Ledger:
     """The ledger of a command, for looking unless it writes; only a command that may make a `new` one does."""
     from discreet.ledger import Ledger
@@ -38,7 +43,7 @@ def opened(file: str | None, *, key: str | None = None, write: bool = False, new
             what = f"found {', '.join(map(str, found))}" if found else "there is no *.ledger file in this directory"
             raise typer.BadParameter(f"say which ledger: {what}", param_hint="FILE")
         file = str(found[0])
-    elif file.lower().endswith((".toml", ".yaml", ".yml")):
+    elif is_policy(file):
         from discreet.query.opening import ledger_path
         from discreet.query.policy import Policy
 

@@ -11,6 +11,7 @@ from discreet.cli.account import examples
 from discreet.cli.books import DataSet, File, Key, opened, standing_row
 from discreet.cli.number import number
 from discreet.cli.question import stated_budget
+from discreet.cli.stated import say_what_to_write
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def establish(
     with opened(file, key=key, write=True, new=True) as books:
         books.establish(dataset, budget, period=renewed)
         _say(books, dataset, "dataset", "")
+    say_what_to_write(file, dataset, None, budget, renewed)
 
 
 def limit(
@@ -97,6 +99,8 @@ def limit(
     with opened(file, key=key, write=True) as books:
         books.limit(dataset, budget, analyst=analyst, group=group, period=renewed)
         _say(books, dataset, holder, name)
+    if group is None:
+        say_what_to_write(file, dataset, analyst, budget, renewed)
 
 
 def amend(
@@ -123,6 +127,8 @@ def amend(
     with opened(file, key=key, write=True) as books:
         books.amend(dataset, budget, reason=reason, analyst=analyst, group=group, period=renewed)
         _say(books, dataset, holder, name)
+    if group is None:
+        say_what_to_write(file, dataset, analyst, budget, renewed)
 
 
 def enrol(file: File = None, *, group: Team, analysts: Analysts, key: Key = None) -> None:
