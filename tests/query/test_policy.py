@@ -483,6 +483,39 @@ def test_a_unit_can_be_declared_into_a_type_that_identifies(engine: DuckDBEngine
     assert engine.numpy(f"SELECT COUNT(u) AS n FROM {catalog.tables['t'].relation}")["n"].tolist() == [2]
 
 
+@pytest.mark.parametrize("kind", ["BIGINT", "VARCHAR"])
+@pytest.mark.parametrize(
+    "stored",
+    [
+        pa.array([True, None]),
+        pa.array([dt.date(2024, 1, 1), None]),
+        pa.array([0, None], pa.timestamp("us")),
+        pa.array([dt.datetime(2024, 1, 1, tzinfo=dt.UTC), None]),
+        pa.array([dt.time(12), None]),
+        pa.array([dt.timedelta(1), None]),
+    ],
+    ids=lambda array: str(array.type),
+)
+def test_a_truth_value_or_a_time_is_no_unit_whatever_type_is_declared(
+    stored: pa.Array, kind: str, engine: DuckDBEngine, tmp_path: Path
+) -> None:
+    table = pa.table({"u": stored})
+    stored_as_numbers = pa.types.is_duration(stored.type)  # in a Parquet file
+    for number, source in enumerate([table] if stored_as_numbers else [table, parquet(tmp_path / "t.parquet", table)]):
+        for columns in ({}, {"u": ColumnPolicy(type=kind)}):
+            name = f"t{number}{len(columns)}"
+            policy = Policy(name="d", tables={name: TablePolicy(source, unit="u", columns=columns)})
+            with pytest.raises(PolicyError, match="does not identify anybody") as refused:
+                policy.resolve(engine)
+            assert "Name the column that says whose row it is" in str(refused.value)
+            assert "declare" not in refused.value.advice
+
+
+def test_a_unit_of_numbers_that_are_stored_in_another_way_is_told_to_declare_its_type(engine: DuckDBEngine) -> None:
+    with pytest.raises(PolicyError, match='declare its type: type = "BIGINT"'):
+        resolved(pa.table({"u": [1.0]}), engine, unit="u")
+
+
 @pytest.mark.parametrize("kind", ["BIGINT", "UTINYINT", "HUGEINT", "VARCHAR", "UUID", "DECIMAL(20,0)"])
 def test_whole_numbers_texts_and_uuids_identify(engine: DuckDBEngine, kind: str) -> None:
     table = pa.table({"u": ["1", None]})

@@ -81,6 +81,7 @@ class DuckDBEngine:
         self._lock = threading.RLock()
         self._sealed = False
         self._names: set[str] = set()
+        self._types: dict[str, dict[str, str]] = {}
         self._frames: dict[str, tuple[Any, str]] = {}
         self._allowed: list[str] = []
         self._databases: dict[str, str] = {}
@@ -141,6 +142,13 @@ class DuckDBEngine:
         """Names and DuckDB types of the columns of a relation, without touching rows."""
         with self._lock:
             return [(row[0], row[1]) for row in self._run(f"DESCRIBE SELECT * FROM {relation}")]
+
+    def stored_types(self, name: str) -> dict[str, str]:
+        """The DuckDB types in which the source of a registered table has its columns, by lower-case name.
+
+        They are not what `types` makes of them. A CSV file has texts.
+        """
+        return dict(self._types[name.lower()])
 
     def tables(self, database: str | os.PathLike[str]) -> list[str]:
         """The tables of a DuckDB database, as "name", or "schema.name" outside of the schema main."""
@@ -358,6 +366,7 @@ class DuckDBEngine:
         are, for the engine is quicker with a column than with an expression.
         """
         columns = [(row[0], row[1]) for row in self._run(f"DESCRIBE SELECT * FROM {rows}")]
+        self._types[name.lower()] = {column.lower(): kind for column, kind in columns}
         known = {column.lower() for column, _ in columns}
         left = {column.lower() for column in leave_out}
         for column in (*wanted, *left):

@@ -84,6 +84,9 @@ class Engine(Protocol):
     def schema(self, relation: str) -> list[tuple[str, str]]:
         """Names and types of the columns of a relation, without touching rows."""
 
+    def stored_types(self, name: str) -> dict[str, str]:
+        """The types in which the source of a registered table has its columns, by lower-case name."""
+
     def session(self) -> Session:
         """A new session; the first one ends registration."""
 

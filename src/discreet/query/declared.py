@@ -14,7 +14,7 @@ from discreet.errors import InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["bounds_of", "family", "identifies", "keys_of"]
+__all__ = ["bounds_of", "family", "identifies", "keys_of", "never_identifies"]
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
 _INTEGERS = {name: (-(1 << bits - 1), (1 << bits - 1) - 1) for name, bits in _BITS.items()} | {
@@ -43,6 +43,11 @@ def family(sql_type: str) -> str:
 def identifies(sql_type: str) -> bool:
     """Whether values of a type can say whose row it is: whole numbers, texts and UUIDs do, floats do not."""
     return family(sql_type) in ("integer", "text", "uuid") or (family(sql_type) == "decimal" and sql_type[-3:] == ",0)")
+
+
+def never_identifies(sql_type: str) -> bool:
+    """Whether values stored in a type say nothing of whose row it is, read as whatever: truth values, dates, times."""
+    return sql_type in ("BOOLEAN", "DATE") or sql_type.startswith(("TIME", "INTERVAL"))
 
 
 def bounds_of(bounds: Sequence[Any], sql_type: str) -> tuple[Any, Any]:

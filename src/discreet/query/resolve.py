@@ -9,7 +9,7 @@ from discreet.engines.names import closest, quoted
 from discreet.engines.paths import files_of, identity, in_files
 from discreet.errors import InvalidArgument, PolicyError, SourceError
 from discreet.query.catalog import Catalog, Column, Table
-from discreet.query.declared import bounds_of, family, identifies, keys_of
+from discreet.query.declared import bounds_of, family, identifies, keys_of, never_identifies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,8 @@ def resolve(policy: Policy, engine: Engine) -> Catalog:
         relation = _registered(policy, name, table, engine=engine)
         schemas[name] = relation, {column.lower(): (column, kind) for column, kind in engine.schema(relation)}
     for name, table in policy.tables.items():
-        _check(f"{policy.origin}: tables.{name}", table, schema=schemas[name][1])
+        stored = engine.stored_types(name)
+        _check(f"{policy.origin}: tables.{name}", table, schema=schemas[name][1], stored=stored)
     catalog: dict[str, Table] = {}
     for name, table in policy.tables.items():
         relation, schema = schemas[name]
@@ -108,7 +109,7 @@ def _registered(policy: Policy, name: str, table: TablePolicy, *, engine: Engine
     raise problem
 
 
-def _check(where: str, table: TablePolicy, *, schema: Mapping[str, tuple[str, str]]) -> None:
+def _check(where: str, table: TablePolicy, *, schema: Mapping[str, tuple[str, str]], stored: Mapping[str, str]) -> None:
     """Columns and unit exist, and the unit is something that identifies."""
     names = [column for column, _ in schema.values()]
     for column, facts in table.columns.items():
@@ -127,6 +128,15 @@ def _check(where: str, table: TablePolicy, *, schema: Mapping[str, tuple[str, st
         advice += "public={name: source} in Python."
         raise PolicyError(f"{where}.unit", f"the table has no column '{table.unit}'", advice)
     unit, kind = schema[table.unit.lower()]
+    told = stored[table.unit.lower()]
+    if never_identifies(kind) or never_identifies(told):
+        declared = f"is of type {kind}" if never_identifies(kind) else f"is declared as {kind} and stored as {told}"
+        raise PolicyError(
+            f"{where}.unit",
+            f"the column '{unit}' {declared}, which does not identify anybody",
+            "Name the column that says whose row it is: one of whole numbers, texts or UUIDs. If every row is about "
+            "another person, the unit is 'row'.",
+        )
     if not identifies(kind):
         raise PolicyError(
             f"{where}.unit",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from discreet.engines.names import closest
 from discreet.errors import InvalidArgument
-from discreet.query.declared import family, identifies
+from discreet.query.declared import family, identifies, never_identifies
 from discreet.query.policy import table_name
 from discreet.query.suggestions import suggestion
 
@@ -141,11 +141,14 @@ def _check_unit(table: Seen, unit: str | None) -> None:
     """Refuses a column as the unit that identifies nobody by its type: the policy could not be opened."""
     for column, kind in table.columns:
         if unit is not None and column.lower() == unit.lower() and kind is not None and not identifies(kind):
+            advice = "name the column that says whose row it is"
+            if not never_identifies(kind):
+                advice += (
+                    ". If it has whole numbers, leave the unit out here and write it into the file, with "
+                    'type = "BIGINT" for the column'
+                )
             raise InvalidArgument(
-                "unit",
-                unit,
-                f"it is of type {_short(kind)}, which does not identify anybody. If it has whole numbers, leave "
-                'the unit out here and write it into the file, with type = "BIGINT" for the column',
+                "unit", unit, f"it is of type {_short(kind)}, which does not identify anybody; {advice}"
             )
 
 
