@@ -47,6 +47,32 @@ REFUSED = [
     ("SELECT AVG(datediff('day', 'soon', day)) FROM visits", "'soon' is not a date"),
     ("SELECT city, COUNT(*) AS n FROM visits GROUP BY city QUALIFY RANK() OVER (ORDER BY n) < 3", "SELECT * FROM (SEL"),
     ("SELECT city, cty, COUNT(*) FROM visits GROUP BY city", "did you mean 'city'"),
+    # a column in the quotes of texts, where a text would be useless
+    ("SELECT AVG('spend') FROM visits", 'names stand in double quotes: write avg("spend")'),
+    ("SELECT MEDIAN('Spend') FROM visits", 'write median("spend")'),
+    ("SELECT AVG(CAST('spend' AS DOUBLE)) FROM visits", 'write avg(CAST("spend" AS DOUBLE))'),
+    ("SELECT COUNT('city') FROM visits", "'city' in single quotes is a text, and no column (line 1, column 14)"),
+    ("SELECT COUNT(DISTINCT 'city') FROM visits", 'write count(DISTINCT "city")'),
+    ("SELECT COUNT(*) FROM visits GROUP BY 'city'", 'names stand in double quotes: write "city"'),
+    ("SELECT city, COUNT(*) FROM visits GROUP BY city ORDER BY 'city'", 'write "city"'),
+    ("SELECT COUNT(*) FROM visits WHERE 'city' = 'Rome'", "write \"city\" = 'Rome'"),
+    ("SELECT COUNT(*) FROM visits WHERE lower('city') = 'rome'", "write lower(\"city\") = 'rome'"),
+    ("SELECT COUNT(*) FROM visits WHERE 'city' IN ('Rome', 'Oslo')", "write \"city\" IN ('Rome', 'Oslo')"),
+    ("SELECT COUNT(*) FROM visits WHERE 'city' LIKE 'R%'", "write \"city\" LIKE 'R%'"),
+    ("SELECT COUNT(*) FROM visits WHERE 'city' IS NULL", 'write "city" IS NULL'),
+    ("SELECT COUNT(*) FROM visits WHERE 'spend' > 3", 'write "spend" > 3'),
+    ("SELECT COUNT(*) FROM visits WHERE 'spend' > age", 'write "spend" > age'),
+    ("SELECT COUNT(*) FROM visits WHERE 'spend' BETWEEN 3 AND 4", 'write "spend" BETWEEN 3 AND 4'),
+    ("SELECT COUNT(*) FROM visits WHERE 'ok'", 'write "ok"'),
+    ("SELECT SUM('spend' + 1) FROM visits", 'write "spend"'),
+    ("SELECT AVG(year('day')) FROM visits", 'write "day"'),
+    ("SELECT COUNT(*) FROM visits WHERE 'day' > DATE '2023-05-01'", "names stand in double quotes"),
+    ("SELECT MAX('population') FROM regions", 'write max("population")'),
+    ("SELECT AVG(n) FROM (SELECT user_id, MAX('spend') AS n FROM visits GROUP BY user_id)", 'write max("spend")'),
+    ("SELECT city, COUNT(*) AS n FROM visits GROUP BY city HAVING 'n' > 3", 'write "n" > 3'),
+    ("SELECT AVG('spnd') FROM visits", "names stand in double quotes or in none: did you mean 'spend'?"),
+    ("SELECT COUNT('spnd') FROM visits", "to count rows, write COUNT(*); did you mean 'spend'?"),
+    ("SELECT COUNT(DISTINCT 'spnd') FROM visits", "names stand in double quotes or in none: did you mean 'spend'?"),
     # rows of people
     ("SELECT * FROM visits", "rows of people"),
     ("SELECT spend FROM visits WHERE user_id = 17", "rows of people"),
@@ -345,6 +371,22 @@ def test_what_is_not_understood_is_refused_with_advice(text, words):
     assert caught.value.advice
     assert not any(foreign in message.lower() for foreign in ("sqlglot", "binder error", "parser error", "traceback"))
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 'city' AS what, city, COUNT(*) FROM visits GROUP BY 1, 2",
+        "SELECT 'city' AS what, city, COUNT(*) FROM visits GROUP BY ALL",
+        "SELECT COUNT(*) FROM visits WHERE note = 'city'",
+        "SELECT COUNT(*) FROM visits WHERE note IN ('city', 'age')",
+        "SELECT CASE WHEN ok THEN 'city' ELSE 'age' END AS k, COUNT(*) FROM visits GROUP BY k",
+        "SELECT COUNT(DISTINCT COALESCE(city, 'city')) FROM visits",
+        "SELECT COUNT(1), SUM(1) FROM visits WHERE 'a' = 'a'",
+    ],
+)
+def test_a_text_that_is_the_name_of_a_column_stays_a_text_where_texts_have_a_meaning(text: str) -> None:
+    assert parse(text, shop.CATALOG).blocks
 
 
 def test_a_refusal_points_at_the_place():

@@ -13,6 +13,8 @@ from discreet.query.sql.types import BOOLEAN
 from discreet.query.sql.value import Value, derived, literal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from discreet.query.sql.expressions import Handler
 
 __all__: list[str] = []
@@ -33,9 +35,17 @@ def _literal(at: Expressions, node: exp.Literal) -> Value:
     return literal(number)
 
 
+def _meant(at: Expressions, node: exp.Expr, parts: Sequence[exp.Expr]) -> list[Value]:
+    """The values that a condition is about; if no column is among them, none may have been meant."""
+    values = at.values(parts)
+    if all(value.constant for value in values):
+        at.check_quotes(node, values[0])
+    return values
+
+
 def _compared(operator: str) -> Handler:
     def compare(at: Expressions, node: exp.Binary) -> Value:
-        values = at.values((node.left, node.right))
+        values = _meant(at, node, (node.left, node.right))
         _, (left, right) = unified(at, values, node)
         return derived(f"({left} {operator} {right})", BOOLEAN, values)
 
@@ -62,7 +72,7 @@ def _is(at: Expressions, node: exp.Is) -> Value:
     if isinstance(other, exp.Not):
         negated, other = "NOT ", other.this
     if isinstance(other, exp.Null):
-        value = at.value(node.this)
+        (value,) = _meant(at, node, (node.this,))
         return derived(f"({value.sql} IS {negated}NULL)", BOOLEAN, (value,))
     if isinstance(other, exp.Boolean):
         value = at.truth(node.this)
@@ -73,7 +83,7 @@ def _is(at: Expressions, node: exp.Is) -> Value:
 def _between(at: Expressions, node: exp.Between) -> Value:
     if node.args.get("symmetric"):
         raise at.unknown(node)
-    values = at.values((node.this, node.args["low"], node.args["high"]))
+    values = _meant(at, node, (node.this, node.args["low"], node.args["high"]))
     _, (this, low, high) = unified(at, values, node)
     return derived(f"({this} BETWEEN {low} AND {high})", BOOLEAN, values)
 
@@ -95,7 +105,7 @@ def _in(at: Expressions, node: exp.In) -> Value:
         return derived(f"({this} IN ({listed.sql}))", BOOLEAN, (value, listed))
     if len(node.expressions) > 1000:
         raise at.source.refusal("this list is too long", advice="list at most 1000 values", at=node.this)
-    values = at.values((node.this, *node.expressions))
+    values = _meant(at, node, (node.this, *node.expressions))
     _, (this, *others) = unified(at, values, node)
     return derived(f"({this} IN ({', '.join(others)}))", BOOLEAN, values)
 
@@ -103,6 +113,7 @@ def _in(at: Expressions, node: exp.In) -> Value:
 def _like(operator: str) -> Handler:
     def like(at: Expressions, node: exp.Binary, escape: str = "") -> Value:
         value = at.text(node.this)
+        at.check_quotes(node.this, value, inside=node)
         pattern = at.constant(node.expression, str, "the pattern")
         if len(pattern) > LONGEST_PATTERN or pattern.count("%") > MOST_WILDCARDS:
             raise at.source.refusal(

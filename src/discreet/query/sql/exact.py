@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from discreet.query.sql.alike import one_look
-from discreet.query.sql.measure import ONE
+from discreet.query.sql.measure import ONE, check_argument
 from discreet.query.sql.types import BIGINT, DOUBLE, HUGEINT
 from discreet.query.sql.value import EVERYWHERE, Value, literal_sql
 
@@ -37,6 +37,7 @@ def aggregate(rows: Rows, call: Call, relation: Relation) -> tuple[Value, str]:
         both = f"{condition} AND {test}" if condition else test
         return Value("", BIGINT, **counts), f"COUNT({_if(both, ONE)})"  # type: ignore[arg-type]
     value = rows.value(call.argument)
+    check_argument(rows, call, value)
     sql = _if(condition, value.sql)
     if call.function == "count":
         return Value("", BIGINT, **counts), f"COUNT({sql})"  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from discreet.engines.calendar import is_written
 from discreet.query.sql.alternatives import instead_of
-from discreet.query.sql.text import Source, closest
+from discreet.query.sql.text import Source, closest, string
 from discreet.query.sql.types import (
     BIGINT,
     DATE,
@@ -91,6 +91,7 @@ class Expressions:
         """The value of a condition."""
         value = self.value(node)
         if value.kind not in ("boolean", "null"):
+            self.check_quotes(node, value)
             raise self.source.refusal(
                 f"a condition is needed here, and '{self.source.written(node)}' is {value.type.words}",
                 advice="compare it with something, as in x > 0 or x IS NOT NULL",
@@ -107,6 +108,7 @@ class Expressions:
         if value.kind == "null":
             return derived("CAST(NULL AS DOUBLE)", DOUBLE, (value,), values=(None,))
         if not value.type.numeric:
+            self.check_quotes(node, value)
             hint = "CAST(... AS INTEGER)" if value.kind == "boolean" else "CAST(... AS DOUBLE)"
             raise self.source.refusal(
                 f"a number is needed here, and '{self.source.written(node)}' is {value.type.words}",
@@ -136,6 +138,34 @@ class Expressions:
                 f"{what} must be written out", advice="write a literal there, not a column or an expression", at=node
             )
         return value.python
+
+    def named(self, text: str) -> str | None:
+        """The column that has this name, if there is one."""
+        del text
+        return None
+
+    def check_quotes(self, node: exp.Expr, value: Value, *, inside: exp.Expr | None = None) -> None:
+        """Refuses an expression over no row with a text in it that has the name of a column: that one was meant."""
+        if value.constant:
+            for part in node.find_all(exp.Literal):
+                if part.is_string:
+                    self.check_name(str(part.this), node if inside is None else inside)
+
+    def check_name(self, text: str, node: exp.Expr) -> None:
+        """Refuses a text inside of `node` that has the name of a column, where only a column has a meaning."""
+        column = self.named(text)
+        if column is None:
+            return
+
+        def renamed(part: exp.Expr) -> exp.Expr:
+            is_it = isinstance(part, exp.Literal) and part.is_string and str(part.this) == text
+            return exp.column(column, quoted=True) if is_it else part
+
+        raise self.source.refusal(
+            f"{string(text)} in single quotes is a text, and no column",
+            advice=f"names stand in double quotes: write {self.source.written(node.transform(renamed))}",
+            at=next((part for part in node.find_all(exp.Literal) if renamed(part) is not part), node),
+        )
 
     def unknown(self, node: exp.Expr) -> Exception:
         """The refusal of what has no handler."""
@@ -196,6 +226,9 @@ def unified(at: Expressions, values: Sequence[Value], node: exp.Expr) -> tuple[S
         return TIMESTAMP, [value.sql if value.kind == "null" else value.timestamp for value in dated]
     if len({value.type.name for value in known}) == 1:
         return known[0].type, [value.sql for value in values]
+    for value in known:
+        if value.kind == "text" and value.is_literal:
+            at.check_name(value.python, node)
     first, other = known[0], next(value for value in known if value.kind != known[0].kind)
     raise at.source.refusal(
         f"{first.type.words} and {other.type.words} do not go together in '{at.source.written(node)}'",
@@ -247,6 +280,7 @@ def moment(at: Expressions, text: str, node: exp.Expr) -> Value:
             continue
         if not isinstance(found, dt.datetime) or found.tzinfo is None:
             return literal(found)
+    at.check_name(text, node)
     raise at.source.refusal(
         f"'{text[:40]}' is not a date", advice="write '2024-12-31' or '2024-12-31 23:59:59'", at=node
     )

@@ -333,6 +333,11 @@ class _Outer(Rows):
             return planner.inner(node, names, replace(above, level="unit") if grouping.per_unit else above)
 
         super().__init__(planner.source, above, aliases=grouping.aliases, intercept=grouping.of, subquery=subquery)
+        self._below = grouping.rows
+
+    def named(self, text: str) -> str | None:
+        """The name of the SELECT list, or the column below, that a text is."""
+        return text if text.lower() in self.aliases else self._below.named(text)
 
 
 def _key_value(value: Value) -> Value:

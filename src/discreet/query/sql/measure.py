@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from discreet.query.sql.calendar import tamed
 from discreet.query.sql.domain import size_of
+from discreet.query.sql.text import closest
 from discreet.query.sql.types import BIGINT
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from discreet.query.sql.scope import Rows
     from discreet.query.sql.value import Value
 
-__all__ = ["Argument", "argument_of", "number_sql"]
+__all__ = ["Argument", "argument_of", "check_argument", "number_sql"]
 
 ONE = "CAST(1 AS BIGINT)"
 
@@ -49,8 +50,9 @@ def argument_of(rows: Rows, call: Call, relation: Relation) -> Argument:
         both = rows.truth(node).sql
         return Argument("count", _if(f"{condition} AND {both}" if condition else both, ONE), "integer")
     if call.function == "count_distinct":
-        return _distinct(rows, node, condition)
+        return _distinct(rows, call, node, condition)
     value = rows.value(node)
+    check_argument(rows, call, value)
     if call.function == "count":
         if value.constant and value.is_literal and value.python is not None:
             return Argument("count", _if(condition, ONE) if condition else None, "integer")
@@ -66,9 +68,26 @@ def _if(condition: str | None, sql: str) -> str:
     return sql if condition is None else f"CASE WHEN {condition} THEN {sql} END"
 
 
-def _distinct(rows: Rows, node: exp.Expr, condition: str | None) -> Argument:
+def check_argument(rows: Rows, call: Call, value: Value) -> None:
+    """Refuses to aggregate a text that was written out: it has no number, and counting it counts nothing but rows."""
+    if call.argument is None or not value.constant:
+        return
+    rows.check_quotes(call.argument, value, inside=call.node)
+    if value.is_literal and value.kind == "text":
+        names = closest(value.python, [one.name for one in rows.relation.fields if not one.hidden])
+        written = rows.source.written(call.node)
+        advice = "to count rows, write COUNT(*);" if call.function == "count" else ""
+        raise rows.source.refusal(
+            f"'{written}' is about a text, and no column",
+            advice=f"{advice or 'names stand in double quotes or in none:'} {names}",
+            at=call.node,
+        )
+
+
+def _distinct(rows: Rows, call: Call, node: exp.Expr, condition: str | None) -> Argument:
     """COUNT(DISTINCT x): units if x is the unit."""
     value = rows.value(node)
+    check_argument(rows, call, value)
     if value.is_unit:
         function = "count_units" if condition is None else "count_distinct"
         return Argument(function, _if(condition, value.sql) if condition else None, "integer")

@@ -99,6 +99,7 @@ def _term(planner: Planner, part: exp.Ordered, fields: Sequence[Field], expressi
         value = fields[position - 1].value
     else:
         value = named[0].value if named else expressions.value(node)
+        expressions.check_quotes(node, value)
     if value.constant:  # orders nothing, and the engine would read a number as a position
         return ""
     return _direction(value.sql, part)

@@ -47,6 +47,10 @@ class Rows(Expressions):
             return []
         return _named(self.relation, name, table)
 
+    def named(self, text: str) -> str | None:
+        """The column of FROM that has this name, if there is one."""
+        return next((one.name for one in _named(self.relation, text.lower(), "")), None)
+
     def quietly(self, node: exp.Expr) -> Value | None:
         """The value of a plain column, or None if it is anything else."""
         if not isinstance(node, exp.Column):

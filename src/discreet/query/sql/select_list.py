@@ -104,6 +104,8 @@ def keys_of(planner: Planner, group: exp.Group | None, shown: list[Shown], rows:
                 )
             one = shown[position - 1]
             node = one.node if one.node is not None else exp.column(one.name)
+        elif isinstance(node, exp.Literal) and node.is_string:
+            rows.check_name(str(node.this), node)
         elif isinstance(node, exp.Tuple):
             nodes += node.expressions
             continue
