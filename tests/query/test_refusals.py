@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from discreet.errors import QueryRefused
+from discreet.query.catalog import Catalog, Column
 from discreet.query.parse import parse
 from query import shop
 
@@ -387,6 +390,36 @@ def test_what_is_not_understood_is_refused_with_advice(text, words):
 )
 def test_a_text_that_is_the_name_of_a_column_stays_a_text_where_texts_have_a_meaning(text: str) -> None:
     assert parse(text, shop.CATALOG).blocks
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("SELECT AVG({}) FROM visits", "length of stay"),
+        ("SELECT {}, COUNT(*) FROM visits GROUP BY 1", "Length  of stay"),
+        ("SELECT COUNT(*) FROM visits WHERE {} > 3", "length of stay"),
+        ("SELECT AVG({}) FROM visits WHERE note = 'length of stay'", "length of\nstay"),
+        ("SELECT COUNT(*) FROM visits WHERE {} = 3", "2nd try"),
+    ],
+)
+def test_a_name_with_spaces_that_stands_without_quotes_is_shown_with_them(text: str, place: str) -> None:
+    columns = (*shop.VISITS.columns, Column("length of stay", "INTEGER"), Column("2nd try", "INTEGER"))
+    catalog = Catalog({"visits": replace(shop.VISITS, columns=columns)})
+    with pytest.raises(QueryRefused) as caught:
+        parse(text.format(place), catalog)
+    name = "2nd try" if "2" in place else "length of stay"
+    assert f'there is a column "{name}": ' in caught.value.advice
+    before = text.partition("{")[0]
+    assert (caught.value.line, caught.value.column) == (1, len(before) + 1)
+    assert caught.value.snippet.splitlines()[1].count("^") == len(place.partition("\n")[0])
+    assert parse(text.format(f'"{name}"'), catalog).blocks
+
+
+def test_a_name_with_spaces_elsewhere_is_not_blamed_for_an_error() -> None:
+    columns = (*shop.VISITS.columns, Column("length of stay", "INTEGER"))
+    catalog = Catalog({"visits": replace(shop.VISITS, columns=columns)})
+    with pytest.raises(QueryRefused, match="check commas"):
+        parse("SELECT AVG(\"length of stay\"), 'length of stay' AS t FROM visits WHERE (", catalog)
 
 
 def test_a_refusal_points_at_the_place():

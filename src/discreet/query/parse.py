@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from discreet.query.plan import Output, Question
-from discreet.query.sql.text import Source, quoted
+from discreet.query.sql.text import Source, is_plain, quoted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -21,6 +22,7 @@ _RESERVED = {
     "in", "into", "like", "limit", "offset", "on", "only", "order", "primary", "references", "select", "some", "table",
     "then", "to", "union", "unique", "using", "when", "window", "with",
 }  # fmt: skip
+_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/""", re.DOTALL)
 
 
 def parse(text: str, catalog: Catalog) -> Question:
@@ -43,10 +45,10 @@ def render(text: str, catalog: Catalog) -> str:
     return "\n".join(lines)
 
 
-def read_rows(text: str) -> tuple[Source, Any]:
+def read_rows(text: str, catalog: Catalog) -> tuple[Source, Any]:
     """The text and the syntax tree of a question whose rows nobody is shown."""
     source = _source(text)
-    tree, options = _tree(source)
+    tree, options = _tree(source, catalog)
     if options:
         raise source.refusal("OPTIONS has no meaning for the rows of a model", advice="leave it out")
     return source, tree
@@ -79,7 +81,7 @@ def _related(source: Source, tree: Any, catalog: Catalog) -> tuple[Relation, Any
 
 def _planned(text: str, catalog: Catalog) -> tuple[Question, list[Any]]:
     source = _source(text)
-    tree, options = _tree(source)
+    tree, options = _tree(source, catalog)
 
     from discreet.query.sql.relation import numbered, with_public
 
@@ -113,7 +115,7 @@ def _planned(text: str, catalog: Catalog) -> tuple[Question, list[Any]]:
     return question, planner.steps
 
 
-def _tree(source: Source) -> tuple[Any, tuple[tuple[str, Any], ...]]:
+def _tree(source: Source, catalog: Catalog) -> tuple[Any, tuple[tuple[str, Any], ...]]:
     """The syntax tree of the one statement, and its options."""
     from sqlglot import exp
     from sqlglot.dialects.duckdb import DuckDB
@@ -135,7 +137,7 @@ def _tree(source: Source) -> tuple[Any, tuple[tuple[str, Any], ...]]:
     try:
         trees = dialect.parser().parse(tokens, source.text[:end])
     except SqlglotError as error:
-        raise _syntax(source, error) from None
+        raise _syntax(source, error, catalog) from None
     except RecursionError:
         raise source.refusal("this question is nested too deeply", advice="split it into steps") from None
     trees = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]  # a comment at the end
@@ -166,7 +168,7 @@ def _question(word: str) -> str:
     return f"did you mean {meant[0]}?" if meant else "write SELECT ... FROM ..."
 
 
-def _syntax(source: Source, error: Any) -> Exception:
+def _syntax(source: Source, error: Any, catalog: Catalog) -> Exception:
     """The place of a syntax error; the words of the parser stay behind."""
     found = (getattr(error, "errors", None) or [{}])[0]
     line, column, word = found.get("line"), found.get("col"), found.get("highlight") or ""
@@ -176,10 +178,30 @@ def _syntax(source: Source, error: Any) -> Exception:
         end = sum(len(row) + 1 for row in lines[: line - 1]) + column - 1
         span = (max(0, end - max(len(word), 1) + 1), end)
     near = f" near '{word[:40]}'" if word else ""
+    meant = None if span is None else _unquoted(source, span, catalog)
+    if meant is not None:
+        place, what, name = meant
+        advice = f"there is a {what} {quoted(name)}: a name with spaces or signs stands in double quotes"
+        return source.refusal_at(place, f"the SQL cannot be read{near}", advice=advice)
     advice = "check commas, parentheses and the spelling"
     if word.lower() in _RESERVED:
         advice += f'; a name that is a word of SQL is written "{word[:40]}"'
     return source.refusal_at(span, f"the SQL cannot be read{near}", advice=advice)
+
+
+def _unquoted(source: Source, span: tuple[int, int], catalog: Catalog) -> tuple[tuple[int, int], str, str] | None:
+    """Where the parser stopped, a name that stands without the quotes it needs: its place, what it names, itself."""
+    bare = _QUOTED.sub(lambda found: "\0" * len(found[0]), source.text)
+    tables = catalog.tables.values()
+    names = [("column", one.name) for table in tables for one in table.columns]
+    for what, name in [*names, *(("table", table.name) for table in tables)]:
+        if is_plain(name) or not name.strip():
+            continue
+        words = r"\s+".join(re.escape(word) for word in name.split())
+        for found in re.finditer(rf"(?<!\w){words}(?!\w)", bare, re.IGNORECASE):
+            if found.start() <= span[1] and span[0] < found.end():
+                return (found.start(), found.end() - 1), what, name
+    return None
 
 
 def _names(relation: Relation) -> list[str]:

@@ -97,7 +97,7 @@ def records_of(text: str, target: str | None, catalog: Catalog) -> Records:
 
     Refusals point into the text as it was written.
     """
-    source, tree = read_rows(text)
+    source, tree = read_rows(text, catalog)
     _check_shape(source, tree)
     relation = relation_of(source, tree, catalog)
     if not relation.private:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-__all__ = ["Source", "closest", "named", "quoted", "string"]
+__all__ = ["Source", "closest", "is_plain", "named", "quoted", "string"]
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ def closest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name.strip().lower(), lower, n=1)
     if close:
         meant = lower[close[0]]
-        return f"did you mean '{meant}'?" if _is_plain(meant) else f"did you mean {quoted(meant)}?"
+        return f"did you mean '{meant}'?" if is_plain(meant) else f"did you mean {quoted(meant)}?"
     if not names:
         return "there is none to choose from."
     listed = ", ".join(map(named, names[:12])) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
     return f"there {'are' if len(names) > 1 else 'is only'}: {listed}."
 
 
-def _is_plain(name: str) -> bool:
+def is_plain(name: str) -> bool:
     """Whether a name is written without quotes; of one that is a word of SQL, the parser says so."""
     return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None
 
@@ -103,7 +103,7 @@ def named(name: str, table: str = "") -> str:
     >>> named("patient id", "visits")
     'visits."patient id"'
     """
-    return ".".join(part if _is_plain(part) else quoted(part) for part in (table, name) if part)
+    return ".".join(part if is_plain(part) else quoted(part) for part in (table, name) if part)
 
 
 def quoted(name: str) -> str:
