@@ -87,13 +87,14 @@ class Rows(Expressions):
             advice = self._joined(node.table) or closest(node.table, names)
             raise self.source.refusal(f"there is no table '{node.table}' in FROM", advice=advice, at=node)
         advice = closest(node.name, [*known, *(name for name in self.aliases if name != alias)])
-        if node.this.args.get("quoted") and not node.table:
+        elsewhere = None if node.table or advice.startswith("did you mean") else self._elsewhere(alias)
+        advice = elsewhere or advice
+        compared = isinstance(node.parent, COMPARED) and node.parent.this is not node
+        if node.this.args.get("quoted") and not node.table and (compared or elsewhere is None):
             single = string(node.name)
             advice = f"names stand in double quotes, texts in single ones: {single} is a text. As a name, {advice}"
-        elif not node.table and isinstance(node.parent, COMPARED) and node.parent.this is not node:
+        elif not node.table and compared:
             advice = f"if it is a text, write it in quotes: {string(node.name)}. As a name, {advice}"
-        elif not node.table and not advice.startswith("did you mean"):
-            advice = self._elsewhere(alias) or advice
         raise self.source.refusal(f"there is no column '{shown}'", advice=advice, at=node)
 
     def _elsewhere(self, column: str) -> str | None:
