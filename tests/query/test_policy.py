@@ -280,7 +280,7 @@ def resolved(source: object, engine: DuckDBEngine, **declared: object) -> Catalo
         ({"unit": "flag"}, "is of type BOOLEAN, which does not identify"),
         ({"unit": "price"}, "is of type DECIMAL(5,2), which does not identify"),
         ({"unit": "tags"}, "is of type VARCHAR[], which does not identify"),
-        (column("town"), "tables.t.columns: the table has no column 'town'"),
+        (column("town"), "tables.t.columns: the table 't' has no column 'town'"),
         (column("user_id", hidden=True), "the unit cannot be hidden"),
         (column("city", bounds=(0, 1)), "city.bounds: [0, 1] is not allowed. A column of type VARCHAR has no"),
         (column("spend", bounds=("a", "b")), "spend.bounds: 'a' is not allowed. The column is of type DOUBLE: w"),
@@ -634,8 +634,39 @@ def test_several_sources_can_be_given_by_name(engine: DuckDBEngine, folder: Path
         columns={"orders.amount": {"bounds": [0, 5]}},
     )
     assert set(policy.resolve(engine).tables) == {"visits", "orders"}
-    with pytest.raises(InvalidArgument, match=r"write 'table\.column'"):
-        Policy.of({"a": visits(), "b": visits()}, unit="user_id", columns={"spend": {}})
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("spend", "say which one has the column, as one of 'as.spend', 'b.spend'"),
+        ("a", "as one of 'as.a', 'b.a'"),  # not taken for the name of a table
+        ("bb.spend", r"write 'table\.column'. Did you mean 'b'\?"),
+        ("b.", r"write 'table\.column'"),
+    ],
+)
+def test_of_several_tables_the_one_that_has_the_column_is_named(column: str, words: str) -> None:
+    with pytest.raises(InvalidArgument, match=words):
+        Policy.of({"as": visits(), "b": visits()}, unit="user_id", columns={column: {}})
+
+
+@pytest.mark.parametrize("facts", [{"bounds": (0, 5)}, {"type": "DOUBLE"}, {"hidden": True}])
+def test_of_one_table_the_name_of_the_table_is_left_out(facts: dict[str, object], engine: DuckDBEngine) -> None:
+    policy = Policy.of(visits(), unit="user_id", name="visits", columns={"visits.spend": facts})
+    with pytest.raises((PolicyError, SourceError), match=r"Did you mean 'spend', without 'visits\.'\?"):
+        policy.resolve(engine)
+
+
+def test_a_column_of_another_table_is_told_with_its_table(engine: DuckDBEngine) -> None:
+    policy = Policy.of(
+        visits(),
+        unit="user_id",
+        name="visits",
+        public={"cities": pa.table({"city": ["Ulm"], "size": [1]})},
+        columns={"size": {"bounds": (0, 5)}},
+    )
+    with pytest.raises(PolicyError, match=r"no column 'size'. The table 'cities' has it: .* 'cities\.size'"):
+        policy.resolve(engine)
 
 
 @pytest.mark.parametrize(

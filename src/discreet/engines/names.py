@@ -26,6 +26,8 @@ def closest(name: str, known: Sequence[str]) -> str:
 
     >>> closest("usr_id", ["user_id", "city"])
     "Did you mean 'user_id'? There are: user_id, city."
+    >>> closest("visits.city", ["user_id", "city"])
+    "Did you mean 'city', without 'visits.'? There are: user_id, city."
     """
     import difflib
 
@@ -34,6 +36,9 @@ def closest(name: str, known: Sequence[str]) -> str:
     folded = {other.lower(): other for other in known}
     close = difflib.get_close_matches(name.lower(), list(folded), n=1)
     meant = f"Did you mean '{folded[close[0]]}'? " if close else ""
+    before, _, last = name.rpartition(".")
+    if before and last.lower() in folded:
+        meant = f"Did you mean '{folded[last.lower()]}', without '{before}.'? "
     more = f", … ({len(known)} in all)" if len(known) > _LISTED else ""
     verb = "are" if len(known) > 1 else "is only"
     return f"{meant}There {verb}: {', '.join(known[:_LISTED])}{more}."

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["ColumnPolicy", "Policy", "TablePolicy", "placed", "table_name"]
 
 EVERYBODY = "*"
+_SHOWN = 5
 _FILES = (".toml", ".yaml", ".yml")
 _OWN = re.compile(r"noisy_\d+|q__.*", re.IGNORECASE)
 
@@ -308,6 +309,9 @@ def _columns(
         table, _, column = (people[0], "", name) if alone else name.partition(".")
         if table.lower() not in folded or not column:
             advice = f"there are several tables: write 'table.column'. {closest(table, tables)}"
+            if "." not in name:
+                listed = ", ".join(f"'{one}.{name}'" for one in people[:_SHOWN]) + ", …" * (len(people) > _SHOWN)
+                advice = f"there are several tables: say which one has the column, as one of {listed}"
             raise InvalidArgument("columns", name, advice)
         found[folded[table.lower()]][column] = _column(name, facts)
     return found

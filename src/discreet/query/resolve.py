@@ -29,6 +29,7 @@ def resolve(policy: Policy, engine: Engine) -> Catalog:
         schemas[name] = relation, {column.lower(): (column, kind) for column, kind in engine.schema(relation)}
     for name, table in policy.tables.items():
         stored = engine.stored_types(name)
+        _check_columns(policy, name, schemas)
         _check(f"{policy.origin}: tables.{name}", table, schema=schemas[name][1], stored=stored)
     catalog: dict[str, Table] = {}
     for name, table in policy.tables.items():
@@ -109,12 +110,24 @@ def _registered(policy: Policy, name: str, table: TablePolicy, *, engine: Engine
     raise problem
 
 
+def _check_columns(policy: Policy, name: str, schemas: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]]) -> None:
+    """What is declared is about columns that exist."""
+    _, schema = schemas[name]
+    for column, facts in policy.tables[name].columns.items():
+        if column.lower() in schema or facts.hidden:
+            continue
+        others = [other for other, (_, known) in schemas.items() if column.lower() in known]
+        advice = closest(column, [shown for shown, _ in schema.values()])
+        if others:
+            advice = f"The table '{others[0]}' has it: declare it there, in Python as '{others[0]}.{column}'."
+        raise PolicyError(
+            f"{policy.origin}: tables.{name}.columns", f"the table '{name}' has no column '{column}'", advice
+        )
+
+
 def _check(where: str, table: TablePolicy, *, schema: Mapping[str, tuple[str, str]], stored: Mapping[str, str]) -> None:
-    """Columns and unit exist, and the unit is something that identifies."""
+    """The unit is a column, and something that identifies."""
     names = [column for column, _ in schema.values()]
-    for column, facts in table.columns.items():
-        if column.lower() not in schema and not facts.hidden:
-            raise PolicyError(f"{where}.columns", f"the table has no column '{column}'", closest(column, names))
     if table.level == "row" and "row" in schema:
         raise PolicyError(
             f"{where}.unit",
