@@ -143,6 +143,7 @@ def test_fields_hold_the_values_that_were_passed() -> None:
         "question": False,
         "pure": None,
         "delta": None,
+        "set_aside": None,
     }
     assert vars(LedgerError("a.db", "is locked", "Wait.")) == {
         "path": "a.db",

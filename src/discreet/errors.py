@@ -208,9 +208,11 @@ class BudgetExceeded(DiscreetError):
         question: bool = False,
         pure: float | None = None,
         delta: float | None = None,
+        set_aside: float | None = None,
     ) -> None:
         self.requested, self.remaining, self.unit, self.unbounded = requested, remaining, unit, unbounded
         self.of, self.until, self.question, self.pure, self.delta = of, until, question, pure, delta
+        self.set_aside = set_aside
         whose = f"the budget of {of}: " if of else ""
         if unbounded:
             name = "pure epsilon" if unit == "epsilon" else unit
@@ -233,13 +235,27 @@ class BudgetExceeded(DiscreetError):
             )
         else:
             wait = f", wait until the period ends at {until}" if until else ""
-            most = f"that costs at most {remaining:.6g}"
-            if pure:  # the limit in the way may be one that few people think in
-                most = f"whose epsilon is at most {_down(pure)} at delta 0"
-            super().__init__(
-                f"{whose}this release needs {unit} = {requested:.6g} and only {unit} = {remaining:.6g} is left; "
-                f"nothing was charged. Ask for a release {most}{wait}, or stop here."
-            )
+            kept = f" of the {set_aside:.6g} that it sets aside for releases with a delta" if set_aside else ""
+            needs = f"needs {unit} = {requested:.6g} and only {unit} = {remaining:.6g} is left{kept}"
+            if pure and unit not in ("epsilon", "mu", "delta"):
+                needs = f"does not fit; what comes closest is a {unit}: it needs {requested:.6g} of {remaining:.6g}"
+            super().__init__(f"{whose}this release {needs}; nothing was charged. {self._admitted}{wait}, or stop here.")
+
+    @property
+    def _admitted(self) -> str:
+        """What would be admitted: the limit in the way may be one that few people think in."""
+        epsilon = _down(self.pure) if self.pure else ""
+        if self.set_aside is not None:
+            delta = f"delta={_down(self.remaining)} or less" if self.remaining > 0 else "delta=0"
+            beside = f", and epsilon={epsilon} or less," if epsilon else ""
+            return f"Pass {delta}{beside} to the model or in the cost"
+        most = f"that costs at most {self.remaining:.6g}"
+        if epsilon:
+            most = f"whose epsilon is at most {epsilon} at delta 0"
+        if self.unit == "mu" and 1e-9 < self.remaining < 1e9:
+            noise = f"Gaussian noise with a noise_multiplier of at least {_up(1 / self.remaining)}"
+            most += f" or by {noise}" if epsilon else f", as {noise} does"
+        return f"Ask for a release {most}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return _budget_exceeded, (dict(vars(self)),)
@@ -405,6 +421,12 @@ def _down(value: float) -> str:
     """Three digits, rounded down."""
     digits = 2 - math.floor(math.log10(value))
     return f"{math.floor(value * 10.0**digits) / 10.0**digits:.3g}"
+
+
+def _up(value: float) -> str:
+    """Three digits, rounded up, and never for what the last digits of a float may be."""
+    digits = 2 - math.floor(math.log10(value))
+    return f"{math.ceil(value * 10.0**digits * (1 + 1e-12)) / 10.0**digits:.4g}"
 
 
 def _shown(value: object) -> str:

@@ -357,6 +357,45 @@ def test_a_refusal_says_what_would_be_admitted_in_the_unit_of_the_budget() -> No
         guard.charge(Cost.pure(50.0))
 
 
+def test_one_release_that_has_an_epsilon_is_refused_in_epsilon_whatever_limit_is_closest() -> None:
+    guard = Filter(Budget(epsilon=3.0, delta=1e-6))
+    guard.charge(Cost.gaussian(2.0))  # now the limits of divergences have more room than the sum of epsilons
+    for cost in (Cost.pure(100.0), Cost.laplace(noise_multiplier=0.01), Cost.approximate(100.0, 1e-8)):
+        with pytest.raises(BudgetExceeded, match="needs epsilon = 100 and only epsilon = ") as refused:
+            guard.charge(cost)
+        assert refused.value.remaining == guard.remaining
+        assert "Rényi" not in str(refused.value)
+    with pytest.raises(BudgetExceeded, match="does not fit; what comes closest is a Rényi divergence"):
+        guard.charge(100 * Cost.laplace(noise_multiplier=2.0))
+
+
+def test_a_leak_beyond_its_share_is_told_what_to_pass() -> None:
+    guard = Filter(Budget(epsilon=3.0, delta=1e-6))
+    for taken in (0.0, 1.7e-7):
+        guard.charge(Cost.approximate(0.5, taken))
+        with pytest.raises(BudgetExceeded, match=r"of the 2\.5e-07 that it sets aside") as refused:
+            guard.charge(Cost.approximate(1.0, 1e-6))
+        delta, epsilon = re.findall(r"(?:delta|epsilon)=([\d.e-]+) or less", str(refused.value))
+        assert guard.admits(Cost.approximate(float(epsilon), float(delta)))
+        assert float(delta) > 0.99 * guard.remaining_delta
+        assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)
+    guard.charge(Cost.approximate(0.5, guard.remaining_delta))
+    with pytest.raises(BudgetExceeded, match="Pass delta=0, and epsilon="):
+        guard.charge(Cost.approximate(0.5, 1e-9))
+
+
+@pytest.mark.parametrize("budget", [Budget(epsilon=3.0, delta=1e-6), Budget(mu=1.0), Budget(mu=1 / 3), Budget(mu=0.7)])
+def test_gaussian_noise_that_is_refused_is_told_how_much_would_do(budget: Budget) -> None:
+    guard = Filter(budget)
+    for _ in range(5):
+        with pytest.raises(BudgetExceeded, match="Gaussian noise with a noise_multiplier of at least") as refused:
+            guard.charge(Cost.gaussian(0.1))
+        said = float(re.findall(r"noise_multiplier of at least ([\d.]+)", str(refused.value))[0])
+        assert guard.admits(Cost.gaussian(said))
+        assert not guard.admits(Cost.gaussian(0.98 * said))
+        guard.charge(Cost.gaussian(3 * said))
+
+
 def test_a_filter_comes_back_from_its_text() -> None:
     guard = Filter(Budget(epsilon=1.0, delta=1e-6))
     guard.charge(Cost.gaussian(20.0))

@@ -105,6 +105,11 @@ class Balance:
             requested, remaining, unit = up_root(amount), floor_root(left), "mu"
         else:
             requested, remaining, unit = up(amount), floor_decimal(left), limit.quantity.unit
+        leaks = self.alternatives and broken
+        pure = self.remaining if self.alternatives and not culprit else None
+        if pure is not None and not broken and alternatives[0][2] != INFINITE and [n for _, n in cost.parts] == [1]:
+            # one release that has an epsilon: in these words whatever limit comes closest
+            requested, remaining, unit = up(alternatives[0][2]), pure, "epsilon"
         return BudgetExceeded(
             requested=requested,
             remaining=remaining,
@@ -112,7 +117,8 @@ class Balance:
             unbounded=culprit,
             of=of,
             until=until,
-            pure=self.remaining if self.alternatives and not broken else None,
+            pure=pure,
+            set_aside=floor_decimal(limit.most) if leaks else None,
         )
 
     def _remaining_epsilon(self) -> float:
