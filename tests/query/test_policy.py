@@ -173,6 +173,8 @@ HEAD = 'name = "d"\n[tables.t]\nsource = "visits.parquet"\n'
         ("name = ", "policy.toml: this is not TOML: Invalid value (at "),
         ("[tables.t]\nsource='a'\nunit='u'", "policy.toml: the field 'name' is missing"),
         ("name = 'd'", "policy.toml: the field 'tables' is missing"),
+        (HEAD.replace("name", "nme"), "field 'name' is missing, and 'nme' is no field. Did you mean 'name'?"),
+        ("name = 'd'\n[tables.t]\nsorce='a'\nunit='u'", "'source' is missing, and 'sorce' is no field. Did you"),
         ("name = ' '\n[tables.t]\nsource='a'\nunit='u'", "policy.toml: name: ' ' is not allowed. Give the data set"),
         ("name = 'd'\n[tables.t]\nunit='u'", "policy.toml: tables.t: the field 'source' is missing"),
         (HEAD, "policy.toml: tables.t.unit: it is missing. Say whose rows they are"),

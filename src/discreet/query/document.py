@@ -95,14 +95,20 @@ def _section(
 ) -> None:
     _value(shown, place, section, _TABLE)
     where = f"{shown}: {place}" if place else shown
+    unknown = next((str(name) for name in section if name not in fields), None)
     for name, kind in fields.items():
         if name in section:
             _value(shown, f"{place}.{name}" if place else name, section[name], kind)
-        elif name in needed:
+        elif name in needed and unknown is None:
             raise PolicyError(where, f"the field '{name}' is missing", "Add it; `discreet init` shows a policy.")
-    for name in section:
-        if name not in fields:
-            raise PolicyError(where, f"unknown field '{name}'", closest(str(name), list(fields)))
+        elif name in needed:
+            raise PolicyError(
+                where,
+                f"the field '{name}' is missing, and '{unknown}' is no field",
+                closest(str(unknown), list(fields)),
+            )
+    if unknown is not None:
+        raise PolicyError(where, f"unknown field '{unknown}'", closest(unknown, list(fields)))
 
 
 def _value(shown: str, place: str, value: object, kind: _Kind) -> None:
