@@ -158,7 +158,10 @@ def test_a_question_is_read_from_a_file(folder: Path) -> None:
     assert good_json(f"query run {DATA} many.sql --epsilon 0.5 {BUDGET}")["columns"] == ["many"]
     missing = call(*shlex.split(f"query run {DATA} more.sql --epsilon 0.5"))
     assert missing.exit_code == 2
-    assert "the file more.sql cannot be read" in missing.stderr
+    assert "there is no file more.sql" in missing.stderr
+    (folder / "bytes.sql").write_bytes(b"SELECT \xff")
+    unreadable = call(*shlex.split(f"query run {DATA} bytes.sql --epsilon 0.5"))
+    assert "the file bytes.sql cannot be read as text" in unreadable.stderr
 
 
 def test_bounds_are_read_for_all_arguments_or_one() -> None:

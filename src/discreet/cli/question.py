@@ -114,8 +114,11 @@ def text_of(sql: str) -> str:
         return sys.stdin.read() if sql == "-" else sql
     try:
         return Path(sql).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        problem = f"there is no file {sql}"
     except (OSError, UnicodeError):
-        raise typer.BadParameter(f"the file {sql} cannot be read as text", param_hint="SQL") from None
+        problem = f"the file {sql} cannot be read as text"
+    raise typer.BadParameter(problem, param_hint="SQL")
 
 
 def _one(given: dict[str, float | None]) -> dict[str, float]:
