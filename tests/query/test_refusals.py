@@ -55,6 +55,9 @@ REFUSED = [
     ("SELECT AVG(datediff('day', 'soon', day)) FROM visits", "'soon' is not a date"),
     ("SELECT city, COUNT(*) AS n FROM visits GROUP BY city QUALIFY RANK() OVER (ORDER BY n) < 3", "SELECT * FROM (SEL"),
     ("SELECT city, cty, COUNT(*) FROM visits GROUP BY city", "did you mean 'city'"),
+    ("SELECT QUANTILE_CONT(spend, []) FROM visits", "list at least one, as in [0.25, 0.5, 0.75]"),
+    ("SELECT COUNT(*) FROM visits WHERE day > current_date - 30", "current_date gives another value each time"),
+    ("SELECT COUNT(*) FROM visits WHERE day > today() - 30", "today gives another value each time"),
     # a column in the quotes of texts, where a text would be useless
     ("SELECT AVG('spend') FROM visits", 'names stand in double quotes: write avg("spend")'),
     ("SELECT MEDIAN('Spend') FROM visits", 'write median("spend")'),
@@ -438,6 +441,15 @@ def test_a_refusal_points_at_the_place():
         "           SUM(spnd) AS total\n"
         "               ^^^^"
     )
+
+
+@pytest.mark.parametrize("word", ["current_date", "CURRENT_DATE", "today()", "current_timestamp", "now()", "localtime"])
+def test_what_gives_another_value_each_time_is_pointed_at(word: str) -> None:
+    text = f"SELECT COUNT(*) FROM visits WHERE note <> 'current_date' AND day > {word} - INTERVAL 30 DAY"
+    with pytest.raises(QueryRefused, match="gives another value each time") as caught:
+        parse(text, shop.CATALOG)
+    assert caught.value.column == text.rindex(word) + 1
+    assert caught.value.snippet.splitlines()[1].count("^") in (len(word), len(word.removesuffix("()")))
 
 
 def test_texts_cannot_be_grown_without_end():

@@ -22,7 +22,6 @@ _RESERVED = {
     "in", "into", "like", "limit", "offset", "on", "only", "order", "primary", "references", "select", "some", "table",
     "then", "to", "union", "unique", "using", "when", "window", "with",
 }  # fmt: skip
-_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/""", re.DOTALL)
 
 
 def parse(text: str, catalog: Catalog) -> Question:
@@ -191,14 +190,13 @@ def _syntax(source: Source, error: Any, catalog: Catalog) -> Exception:
 
 def _unquoted(source: Source, span: tuple[int, int], catalog: Catalog) -> tuple[tuple[int, int], str, str] | None:
     """Where the parser stopped, a name that stands without the quotes it needs: its place, what it names, itself."""
-    bare = _QUOTED.sub(lambda found: "\0" * len(found[0]), source.text)
     tables = catalog.tables.values()
     names = [("column", one.name) for table in tables for one in table.columns]
     for what, name in [*names, *(("table", table.name) for table in tables)]:
         if is_plain(name) or not name.strip():
             continue
         words = r"\s+".join(re.escape(word) for word in name.split())
-        for found in re.finditer(rf"(?<!\w){words}(?!\w)", bare, re.IGNORECASE):
+        for found in re.finditer(rf"(?<!\w){words}(?!\w)", source.bare, re.IGNORECASE):
             if found.start() <= span[1] and span[0] < found.end():
                 return (found.start(), found.end() - 1), what, name
     return None

@@ -206,7 +206,8 @@ def _quantile(
     nodes = levels.expressions if listed else [levels]
     probabilities = tuple(_probability(source, node) for node in nodes)
     if not 1 <= len(probabilities) <= 100:
-        raise source.refusal("a quantile needs between 1 and 100 probabilities", advice="list fewer", at=whole)
+        advice = "list fewer" if probabilities else "list at least one, as in [0.25, 0.5, 0.75]"
+        raise source.refusal("a quantile needs between 1 and 100 probabilities", advice=advice, at=whole)
     return Call("quantile", argument, whole, condition, probabilities, listed, discrete)
 
 

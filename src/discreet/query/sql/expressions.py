@@ -170,6 +170,9 @@ class Expressions:
     def unknown(self, node: exp.Expr) -> Exception:
         """The refusal of what has no handler."""
         reason, advice = _refused(node, self.source.called(node))
+        if isinstance(node, exp.Func) and not any("start" in part.meta for part in node.walk()):
+            place = self.source.place_of(node.sql_name()) or self.source.span(node)  # a word such as CURRENT_DATE
+            return self.source.refusal_at(place, reason, advice=advice)
         return self.source.refusal(reason, advice=advice, at=node)
 
 
@@ -333,8 +336,9 @@ def _refused(node: exp.Expr, called: str | None) -> tuple[str, str]:
 def _unknown_function(name: str, called: str | None = None) -> tuple[str, str]:
     lower = {"rand": "random"}.get(name.lower(), name.lower())
     if lower in VOLATILE:
+        shown = called.lower() if called is not None and called.lower() in VOLATILE else lower
         return (
-            f"{lower}() gives another value each time, so the answer would not be a function of the data",
+            f"{shown} gives another value each time, so the answer would not be a function of the data",
             "write the value itself, for example DATE '2024-12-31' or 0.5",
         )
     shown = (called or lower).lower()

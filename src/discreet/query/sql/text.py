@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Source", "closest", "is_plain", "named", "quoted", "string"]
 
+_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/""", re.DOTALL)
+
 
 @dataclass(frozen=True)
 class Source:
@@ -53,6 +55,16 @@ class Source:
             return min(meta["start"] for meta in found), max(meta["end"] for meta in found)
         above = node.parent
         return self.span(above) if above is not None else None
+
+    @property
+    def bare(self) -> str:
+        """The text with signs of no meaning in place of quoted names, texts and comments."""
+        return _QUOTED.sub(lambda found: "\0" * len(found[0]), self.text)
+
+    def place_of(self, word: str) -> tuple[int, int] | None:
+        """The first and last character of a word, where it first stands."""
+        found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.bare, re.IGNORECASE)
+        return None if found is None else (found.start(), found.end() - 1)
 
     def called(self, node: exp.Expr) -> str | None:
         """The name of a function as it was written, which the parser may have translated."""
