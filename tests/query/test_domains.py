@@ -7,6 +7,8 @@ import math
 
 import duckdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from discreet.query.catalog import Catalog, Column, Table
 from discreet.query.parse import parse
@@ -135,6 +137,76 @@ def test_hours_and_minutes_of_a_few_days_are_public(key, many):
         assert values[0] <= times[0] < values[1]
         assert values[-1] <= times[1]
         assert len(set(values)) == many
+
+
+LENGTHS = {
+    "microsecond": dt.timedelta(microseconds=5), "millisecond": dt.timedelta(milliseconds=5),
+    "second": dt.timedelta(seconds=5), "minute": dt.timedelta(minutes=5), "hour": dt.timedelta(hours=50),
+    "day": dt.timedelta(days=400), "week": dt.timedelta(days=400), "month": dt.timedelta(days=1000),
+    "quarter": dt.timedelta(days=3000), "year": dt.timedelta(days=40_000), "decade": dt.timedelta(days=90_000),
+    "century": dt.timedelta(days=300_000),
+}  # fmt: skip
+ENGINE = duckdb.connect()
+FIRST, LAST = dt.datetime.fromisoformat("0002-01-01"), dt.datetime.fromisoformat("9998-12-31")
+
+
+@st.composite
+def moments(draw, kind: str, near: dt.datetime | None = None, within: dt.timedelta | None = None):
+    """A date or a time, often at the beginning of something or at the end."""
+    least, most = FIRST, LAST
+    if near is not None and within is not None:
+        least = max(least, near - within) if near - FIRST > within else FIRST
+        most = min(most, near + within) if LAST - near > within else LAST
+    found = draw(st.datetimes(least, most))
+    if kind == "DATE" or draw(st.booleans()):
+        found = found.replace(hour=0, minute=0, second=0, microsecond=0)
+    if draw(st.booleans()):
+        found = found.replace(month=draw(st.sampled_from((1, 12))), day=draw(st.sampled_from((1, 31))))
+    if kind != "DATE" and draw(st.booleans()):
+        found -= dt.timedelta(microseconds=1)
+    return found
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), unit=st.sampled_from(list(LENGTHS)), column=st.sampled_from(("DATE", "TIMESTAMP")))
+@pytest.mark.parametrize("order", ["end", "start"])
+def test_the_time_between_a_bounded_column_and_a_date_has_the_range_that_the_engine_gives(data, unit, column, order):
+    low, high = sorted(data.draw(st.lists(moments(column), min_size=2, max_size=2)))
+    if data.draw(st.booleans()):
+        low, high = sorted((low, data.draw(moments(column, low, LENGTHS[unit]))))
+    if low == high:
+        return
+    kind = data.draw(st.sampled_from(("DATE", "TIMESTAMP")))
+    fixed = data.draw(st.one_of(moments(kind), moments(kind, low, dt.timedelta(days=100))))
+    written = {"DATE": f"DATE '{fixed.date()}'", "TIMESTAMP": f"TIMESTAMP '{fixed}'"}
+    both = ("c", written[kind]) if order == "end" else (written[kind], "c")
+    key = f"{data.draw(st.sampled_from(('date_diff', 'datediff')))}('{unit}', {both[0]}, {both[1]})"
+    bounds = (low.date(), high.date()) if column == "DATE" else (low, high)
+    catalog = Catalog({"t": Table("t", (Column("u", "BIGINT"), Column("c", column, bounds=bounds)), "t", "unit", "u")})
+    (block,) = parse(f"SELECT SUM({key}) FROM t", catalog).blocks
+    (grouped,) = parse(f"SELECT {key} AS k, COUNT(*) FROM t GROUP BY k", catalog).blocks
+    listed = grouped.keys[0].values
+    inside = [low, high, *data.draw(st.lists(st.datetimes(low, high), max_size=20))]
+    rows = ", ".join(f"(1, CAST(TIMESTAMP '{one}' AS {column}))" for one in inside)
+    ENGINE.execute(f"CREATE OR REPLACE TABLE t AS SELECT * FROM (VALUES {rows}) AS t(u, c)")
+    found = [row[0] for row in ENGINE.execute(f"SELECT x0 FROM ({block.rows})").fetchall()]
+    least, most = block.aggregates[0].bounds
+    exact = all(1700 < one.year < 2200 for one in (low, high, fixed)) and abs(least) < 2**53 and abs(most) < 2**53
+    assert least <= min(found)
+    assert max(found) <= most
+    assert not exact or (least, most) == (min(found), max(found))  # both ends of the column are among the rows
+    assert (listed is not None) or most - least >= 1000 - 1
+    assert listed is None or set(found) <= set(listed)
+
+
+def test_the_time_between_columns_without_bounds_has_none():
+    columns = (Column("u", "BIGINT"), Column("c", "DATE"), Column("d", "DATE", bounds=PERIODS[0]))
+    catalog = Catalog({"t": Table("t", columns, "t", "unit", "u")})
+    for other in ("DATE '2024-01-01'", "d"):
+        (block,) = parse(f"SELECT SUM(date_diff('year', c, {other})) FROM t", catalog).blocks
+        assert block.aggregates[0].bounds is None
+    (block,) = parse("SELECT SUM(date_diff('year', d, d)) FROM t", catalog).blocks
+    assert block.aggregates[0].bounds == (-13.0, 13.0)
 
 
 @pytest.mark.parametrize("bounds", [None, tuple(map(dt.datetime.fromisoformat, ("1900-01-01", "2020-01-01")))])

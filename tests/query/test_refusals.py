@@ -58,6 +58,8 @@ REFUSED = [
     ("SELECT QUANTILE_CONT(spend, []) FROM visits", "list at least one, as in [0.25, 0.5, 0.75]"),
     ("SELECT COUNT(*) FROM visits WHERE day > current_date - 30", "current_date gives another value each time"),
     ("SELECT COUNT(*) FROM visits WHERE day > today() - 30", "today gives another value each time"),
+    ("SELECT AVG(age(DATE '2024-01-01', day)) FROM visits", "write date_diff('year', start, end)"),
+    ("SELECT AVG(date_sub('year', day, DATE '2024-01-01')) FROM visits", "write date_diff('year', start, end)"),
     # a column in the quotes of texts, where a text would be useless
     ("SELECT AVG('spend') FROM visits", 'names stand in double quotes: write avg("spend")'),
     ("SELECT MEDIAN('Spend') FROM visits", 'write median("spend")'),

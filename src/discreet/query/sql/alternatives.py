@@ -64,6 +64,10 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("md5", "hash", "sha1", "sha256", "md5_number"), _HASH),
     **dict.fromkeys(("unnest", "explode", "generate_series", "range", "list_value"), _LISTS),
     **dict.fromkeys(("to_char", "date_format", "format_date", "formatdatetime", "dateformat"), _FORMAT),
+    **dict.fromkeys(
+        ("age", "date_sub", "datesub", "timestampdiff", "months_between"),
+        "write date_diff('year', start, end), which counts the turns of the year, or (end - start) // 365 of two dates",
+    ),
     **dict.fromkeys(("epoch_ms", "epoch_us", "epoch_ns", "unix_timestamp", "to_unixtime"), "write epoch(t): seconds"),
     **dict.fromkeys(
         ("to_timestamp", "to_date", "make_date", "make_timestamp"),

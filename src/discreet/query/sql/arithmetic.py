@@ -15,7 +15,7 @@ from discreet.query.sql.value import EVERYWHERE, Value, derived, literal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MOST_VALUES", "combine", "divided", "negated", "remainder", "stepped", "whole_divided"]
+__all__ = ["MOST_VALUES", "combine", "divided", "listed", "negated", "remainder", "stepped", "whole_divided"]
 
 MOST_VALUES = 1000  # a number with more public values than this is not listed
 Range = tuple[float, float]
@@ -68,7 +68,7 @@ def whole_divided(left: Value, right: Value) -> Value | None:
     if type_ == DOUBLE:
         return derived(f"TRUNC({left.double} / NULLIF({right.double}, 0))", DOUBLE, (left, right), bounds=bounds)
     sql = f"({_wide(left, type_, right)} // NULLIF({_wide(right, type_, left)}, 0))"
-    return derived(sql, type_, (left, right), bounds=bounds, limits=(-most, most), values=_listed(bounds, int))
+    return derived(sql, type_, (left, right), bounds=bounds, limits=(-most, most), values=listed(bounds, int))
 
 
 def remainder(left: Value, right: Value) -> Value:
@@ -85,7 +85,7 @@ def remainder(left: Value, right: Value) -> Value:
         if type_ != DOUBLE:
             sql = f"({_wide(left, type_, right)} % NULLIF({_wide(right, type_, left)}, 0))"
             known = left.bounds[0] >= 0 or left.bounds[1] <= 0
-            values = _listed(bounds, int) if known and right.is_literal else None
+            values = listed(bounds, int) if known and right.is_literal else None
             return derived(sql, type_, (left, right), bounds=bounds, limits=(-most_limit, most_limit), values=values)
     return derived(f"({left.double} % NULLIF({right.double}, 0))", DOUBLE, (left, right), bounds=bounds)
 
@@ -98,7 +98,7 @@ def stepped(function: str, value: Value) -> Value:
     bounds = (step(value.bounds[0]), step(value.bounds[1]))
     values = None if value.values is None else tuple(dict.fromkeys(_stepped(step, one) for one in value.values))
     if values is None:
-        values = _listed(bounds, float)
+        values = listed(bounds, float)
     return derived(f"{function.upper()}({value.double})", DOUBLE, (value,), bounds=bounds, values=values)
 
 
@@ -155,7 +155,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _listed(bounds: Range, of: type) -> tuple[Any, ...] | None:
+def listed(bounds: Range, of: type) -> tuple[Any, ...] | None:
     """All whole numbers within the bounds, if they are few."""
     low, high = bounds
     if not (math.isfinite(low) and math.isfinite(high)) or high - low >= MOST_VALUES:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from discreet.query.sql.arithmetic import combine
+from discreet.query.sql.arithmetic import combine, listed
 from discreet.query.sql.calendar import has_bounds, moment_of, tamed, unit_of
 from discreet.query.sql.days import DAY_MICROSECONDS
 from discreet.query.sql.expressions import HANDLERS, KNOWN_NAMES, PLAIN, READ, Expressions
 from discreet.query.sql.types import BIGINT, DATE, TIMESTAMP
-from discreet.query.sql.value import EVERYWHERE, Value, derived
+from discreet.query.sql.value import EPOCH, EVERYWHERE, Value, derived
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from discreet.query.sql.expressions import Handler
 
 __all__ = ["LENGTHS", "amount_of"]
@@ -23,22 +28,68 @@ LENGTHS = {
     "day": DAY_MICROSECONDS, "week": 7 * DAY_MICROSECONDS, "month": 31 * DAY_MICROSECONDS,
     "quarter": 92 * DAY_MICROSECONDS, "year": 366 * DAY_MICROSECONDS,
 }  # fmt: skip
+_CLOCK = ("microsecond", "millisecond", "second", "minute", "hour", "day")
+_CALENDAR: dict[str, Callable[[dt.date], int]] = {
+    "month": lambda day: 12 * day.year + day.month,
+    "quarter": lambda day: (12 * day.year + day.month - 1) // 3,
+    "year": lambda day: day.year,
+    "decade": lambda day: day.year // 10,
+    "century": lambda day: day.year // 100,
+}
+_EXACT = 1 << 53
+"""Microseconds up to here are floats without rounding."""
 
 
 def _difference(at: Expressions, node: exp.DateDiff) -> Value:
     unit = unit_of(at, node.args.get("unit"), node)
     end, start = moment_of(at, node.this), moment_of(at, node.expression)
     both = (start.sql, end.sql) if start.kind == end.kind else (start.timestamp, end.timestamp)
-    bounds = _days_between(start, end) if unit == "day" and start.kind == end.kind == "date" else EVERYWHERE
+    bounds = _between(unit, start, end)
     sql = f"DATE_DIFF('{unit}', {both[0]}, {both[1]})"
-    return derived(sql, BIGINT, (start, end), bounds=bounds, limits=(-(10**18), 10**18))
+    found = derived(sql, BIGINT, (start, end), bounds=bounds, limits=(-(10**18), 10**18))
+    # Where the days are listed, the engine will say which differences they have.
+    return found if found.inputs is not None else replace(found, values=listed(bounds, int))
 
 
-def _days_between(start: Value, end: Value) -> tuple[float, float]:
-    """The range of end - start where both have bounds; the whole calendar is none that a sum should be clamped to."""
+def _between(unit: str, start: Value, end: Value) -> tuple[float, float]:
+    """The range of DATE_DIFF where both have bounds; the whole calendar is none that a sum should be clamped to.
+
+    It never falls as the end grows, and never grows with the start, so the ends of both ranges have its extremes.
+    """
     if not (has_bounds(start) and has_bounds(end)):
         return EVERYWHERE
-    return end.bounds[0] - start.bounds[1], end.bounds[1] - start.bounds[0]
+    (earliest, latest), (first, last) = _ends(start), _ends(end)
+    low, high = _counted(unit, latest, first), _counted(unit, earliest, last)
+    least, most = float(low), float(high)  # more microseconds than a float can count are rounded away from each other
+    return (
+        least if least <= low else math.nextafter(least, -math.inf),
+        most if most >= high else math.nextafter(most, math.inf),
+    )
+
+
+def _ends(value: Value) -> tuple[int, int]:
+    """Its bounds in microseconds, and never inside of those that were declared."""
+    if value.kind == "date":
+        low, high = (math.floor(bound) * DAY_MICROSECONDS for bound in value.bounds)
+        return low, high
+    low, high = (math.floor(bound) for bound in value.bounds)
+    return low - _rounded(low), high + _rounded(high)
+
+
+def _rounded(microseconds: int) -> int:
+    """How far from the time that was declared its float may be: nothing before 2255."""
+    return 0 if abs(microseconds) <= _EXACT else math.ceil(math.ulp(microseconds))
+
+
+def _counted(unit: str, start: int, end: int) -> int:
+    """DATE_DIFF of two times in microseconds since 1970: turns of the unit; of weeks, those that are complete."""
+    if unit == "week":
+        days = end // DAY_MICROSECONDS - start // DAY_MICROSECONDS
+        return days // 7 if days >= 0 else -(-days // 7)
+    if unit in _CLOCK:
+        return end // LENGTHS[unit] - start // LENGTHS[unit]
+    until, since = (EPOCH + dt.timedelta(days=time // DAY_MICROSECONDS) for time in (end, start))
+    return _CALENDAR[unit](until) - _CALENDAR[unit](since)
 
 
 def _shift(sign: int) -> Handler:
@@ -105,7 +156,7 @@ def _plus(sign: int) -> Handler:
         if sign < 0 and value.kind == other.kind == "date":
             start, end = tamed(other), tamed(value)
             sql = f"DATE_DIFF('day', {start.sql}, {end.sql})"
-            return derived(sql, BIGINT, (start, end), bounds=_days_between(start, end), limits=(-(10**7), 10**7))
+            return derived(sql, BIGINT, (start, end), bounds=_between("day", start, end), limits=(-(10**7), 10**7))
         if value.kind == "date" and other.is_literal and other.kind == "integer":
             moved = _moved(at, tamed(value), sign * int(other.python), "day", node)
             bounds = (moved.bounds[0] / DAY_MICROSECONDS, moved.bounds[1] / DAY_MICROSECONDS)
