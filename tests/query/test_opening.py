@@ -64,6 +64,13 @@ def test_another_name_is_another_budget(data: Path) -> None:
             assert rows.ledger.protected("visits_by_row") == {"visits_by_row": "row"}
 
 
+def test_a_name_names_the_table_of_one_source_and_not_those_of_a_mapping(data: Path) -> None:
+    for source, table in ((data, "hospital"), ({"visits": data}, "visits")):
+        with Curator.open(source, unit="user_id", name="hospital", budget=BUDGET, ledger=":memory:") as curator:
+            assert list(curator.tables.tables) == [table]
+            assert curator.ledger.datasets() == ("hospital",)
+
+
 def test_two_processes_do_not_spend_one_budget_on_two_promises(data: Path) -> None:
     asking = f"from discreet import Curator; Curator.open({str(data)!r}, unit='UNIT').sql({COUNT!r}, epsilon=0.25)"
     with Curator.open(data, unit="user_id", budget=BUDGET) as curator:

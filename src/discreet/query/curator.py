@@ -81,6 +81,10 @@ class Curator:
         what is public about columns: `{"age": {"bounds": (0, 120)}, "country": {"keys": ["DE", "FR"]}}`. `public` has
         the tables by name that are about nobody: `{"cities": "cities.csv"}`.
 
+        `name` is what the ledger calls the data, and of one source also what questions call its table: visits.parquet
+        with `name="hospital"` is asked `FROM hospital`, without it `FROM visits`. To choose both, pass a mapping:
+        `{"visits": "visits.parquet"}` with `name="hospital"`. `table` says which table of a database to read.
+
         `ledger` is the file in which spending is kept; without it, a file beside the data or the policy is used, and
         for tables in memory a ledger that ends with the process. `budget` is needed the first time only.
         """
