@@ -37,6 +37,7 @@ MOST_ROWS = (1 << 31) - 1
 _UNDECLARED = 31  # log2 of the largest value without declared bounds
 _FINEST = -16  # log2 of the quantum without declared bounds
 _DIGITS = 30  # bits of a value with declared bounds
+_WHOLE = 1.5 * 2.0**52  # next to it, up to 2^51 away, doubles are the whole numbers
 
 
 @dataclass(frozen=True)
@@ -165,10 +166,12 @@ class Moment:
             moved = f"({moved} * {moved})"
         exponent = self.exponent + coarser
         steps = moved if exponent == 0 else f"{moved} * {number(math.ldexp(1.0, -exponent))}"
+        if double:
+            # Beyond 2^52 doubles are whole, and the sum is rounded to the nearest, halves to even, as the cast below
+            # does: what a row adds must not depend on the way. (round() takes halves up.) Steps are at most 2^30.
+            return f"(({steps} + {number(_WHOLE)}) - {number(_WHOLE)})"
         # The cast rounds. Squares up to 2^62 are in steps of 1 where values are whole, else in steps of 2^-16.
-        whole = f"TRY_CAST({steps} AS {'BIGINT' if self.integer else self.sql_type})"
-        # round() would take halves up and the cast takes them to even: what a row adds must not depend on the way.
-        return f"CAST({whole} AS DOUBLE)" if double else whole
+        return f"TRY_CAST({steps} AS {'BIGINT' if self.integer else self.sql_type})"
 
     def total(self) -> str:
         """SQL of the sum over the rows of a group, not yet cut."""
