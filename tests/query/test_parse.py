@@ -172,6 +172,8 @@ def test_dates_are_measured_as_whole_days():
 def test_several_quantiles_at_once_are_several_columns():
     question = parse("SELECT QUANTILE_CONT(spend, [0.25, 0.5]) AS q FROM visits", shop.CATALOG)
     assert [one.name for one in question.outputs] == ["q_0.25", "q_0.5"]
+    unnamed = parse("SELECT QUANTILE_CONT(age, [0.25, 0.5]) FROM visits", shop.CATALOG)
+    assert [one.name for one in unnamed.outputs] == ["quantile_cont(age, 0.25)", "quantile_cont(age, 0.5)"]
     assert [one.probability for one in question.blocks[0].aggregates] == [0.25, 0.5]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -71,8 +72,15 @@ def expanded(planner: Planner, shown: list[Shown]) -> list[Shown]:
             )
             if call.condition is not None:
                 part = exp.Filter(this=part, expression=exp.Where(this=call.condition.copy()))
-            out.append(Shown(f"{one.name}_{probability:g}", part))
+            out.append(Shown(_name_of_part(planner, one, probability), part))
     return out
+
+
+def _name_of_part(planner: Planner, one: Shown, probability: float) -> str:
+    """q_0.25 for what is called q, and the call with this probability alone for what has no name."""
+    unnamed = one.node is not None and one.name == planner.source.written(one.node, limit=100)
+    alone = re.sub(r"\[[^\[\]]*\]", f"{probability:g}", one.name) if unnamed else one.name
+    return alone if alone != one.name else f"{one.name}_{probability:g}"
 
 
 def keys_of(planner: Planner, group: exp.Group | None, shown: list[Shown], rows: Rows) -> list[tuple[exp.Expr, Value]]:
