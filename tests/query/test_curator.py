@@ -175,6 +175,19 @@ def test_what_is_made_of_a_noisy_answer_later_is_free() -> None:
         assert not curator.sql("SELECT city, COUNT(*) AS n FROM visits WHERE TRUE GROUP BY city", epsilon=2).repeated
 
 
+def test_a_delta_that_no_step_needs_makes_no_other_question() -> None:
+    with Curator.open({"visits": visits()}, unit="user_id", budget=BUDGET, ledger=":memory:") as curator:
+        first = curator.sql(COUNT, epsilon=0.5, delta=1e-7)
+        left = curator.remaining
+        for delta in (1e-8, 0.0):
+            again = curator.sql(COUNT, epsilon=0.5, delta=delta)
+            assert (again.repeated, again.fetchall(), curator.remaining) == (True, first.fetchall(), left)
+        assert not curator.sql(COUNT, epsilon=0.5 * (1 + 1e-9), delta=1e-7).repeated
+        by_day = "SELECT day, COUNT(*) AS n FROM visits GROUP BY day"  # groups that are not public need it
+        curator.sql(by_day, epsilon=0.5, delta=1e-7)
+        assert not curator.sql(by_day, epsilon=0.5, delta=1e-8).repeated
+
+
 def test_a_repeated_question_survives_the_process_and_needs_no_data(tmp_path: Path) -> None:
     path = tmp_path / "visits.parquet"
     pq.write_table(visits(), path)

@@ -66,7 +66,9 @@ def test_a_stored_answer_is_read_as_it_was(question: str) -> None:
 )
 def test_an_answer_at_another_price_is_not_given_however_near_it_is(one: dict, other: dict) -> None:
     with opened() as curator:
-        answers = [curator.sql("SELECT SUM(spend) AS s FROM visits", **price) for price in (one, other, one)]
+        grouped = " GROUP BY city" if "delta" in one else ""  # a total has no use for a delta
+        text = f"SELECT SUM(spend) AS s FROM visits{grouped}"
+        answers = [curator.sql(text, **price) for price in (one, other, one)]
         assert [answer.repeated for answer in answers] == [False, False, True]
         assert answers[0].to_arrow().equals(answers[2].to_arrow())
 

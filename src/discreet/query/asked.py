@@ -58,8 +58,11 @@ class Asked:
         return total_cost(self.plans)
 
     def fingerprint(self, files: list[list[Any]]) -> str:
-        """What identical questions about the same versions of files share."""
-        price = None if self.target is None else self.target.exactly
+        """What identical questions about the same versions of files share.
+
+        The price counts as far as it decides what is spent on each step: of a delta that no step needs nothing is left.
+        """
+        price = [repr(plan.allocation) for plan in self.plans]
         facts = [self.question.canonical, price, repr(self.options), files]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 

@@ -62,11 +62,6 @@ class Target:
         """The same kind of target with another epsilon, rho or mu."""
         return replace(self, **{self.unit: size})
 
-    @property
-    def exactly(self) -> list[str]:
-        """All digits of it: what is shown to people has six."""
-        return [self.unit, self.size.hex(), float(self.delta).hex()]
-
     def __str__(self) -> str:
         if self.epsilon is None:
             return f"rho = {self.rho:g}" if self.rho is not None else f"mu = {self.mu:g}"
