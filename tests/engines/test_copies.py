@@ -82,6 +82,29 @@ def test_the_smallest_are_copied_first_and_compressed_ones_count_for_what_they_h
             rows(engine, relations[path])
 
 
+def test_a_copy_that_was_interrupted_is_made_anew_and_takes_the_place_of_no_other(tmp_path: Path) -> None:
+    paths = [written(tmp_path, f"{name}.csv", f"who,x\n{name},1\n" + f"{name},2\n" * k) for k, name in enumerate("abc")]
+    for failing in range(6):  # every statement by which copies are made, in turn
+        for kind in (EngineError("interrupt", "it was stopped"), KeyboardInterrupt()):
+            engine = DuckDBEngine()
+            relations = [engine.register(path.stem, path) for path in paths]
+            run, seen = engine._copies._run, []
+
+            def stopped(sql: str, run=run, seen=seen, kind=kind, failing=failing) -> list[tuple[object, ...]]:  # type: ignore[no-untyped-def]
+                seen.append(sql)
+                if len(seen) == failing + 1:
+                    raise kind
+                return run(sql)
+
+            engine._copies._run = stopped  # type: ignore[assignment]
+            with pytest.raises(type(kind)):
+                rows(engine, relations[0])
+            for k, (name, relation) in enumerate(zip("abc", relations, strict=True)):
+                found = rows(engine, relation)
+                assert [row["who"] for row in found] == [name] * (k + 1)
+            assert len(seen) > failing + 1 or failing == 5
+
+
 def test_where_a_copy_fails_the_file_is_read_and_an_interrupt_is_passed_on(tmp_path: Path) -> None:
     engine = DuckDBEngine()
     relation = engine.register("t", written(tmp_path))

@@ -31,26 +31,30 @@ class Copies:
 
     def __init__(self, run: Callable[[str], list[tuple[Any, ...]]]) -> None:
         self._run = run
-        self._waiting: dict[str, int] = {}
+        self._waiting: dict[str, tuple[int, str]] = {}
+        self._added = 0
 
     def add(self, view: str, paths: Sequence[str]) -> None:
         """Copy the rows behind this quoted name when sessions begin, if the files are small enough."""
         sizes = (Path(path).stat().st_size * (_PACKED if path.endswith(".gz") else 1) for path in paths)
-        self._waiting[view] = sum(sizes)
+        self._waiting[view] = sum(sizes), quoted(f"q__copy_{self._added}")
+        self._added += 1
 
     def make(self) -> None:
-        """Copy as many as there is room for, the smallest first; where that fails, the file is read as before."""
+        """Copy as many as there is room for, the smallest first; where that fails, the file is read as before.
+
+        What was interrupted goes on with the next call: every view has a copy of its own name, made from its file.
+        """
         room = _MOST
-        for number, (view, size) in enumerate(sorted(self._waiting.items(), key=lambda one: one[1])):
+        for view, (size, copy) in sorted(self._waiting.items(), key=lambda one: one[1]):
             room -= size
             if room < 0:
                 break
-            copy = quoted(f"q__copy_{number}")
             try:
                 self._run(f"CREATE OR REPLACE TABLE main.{copy} AS SELECT * FROM main.{view}")
             except EngineError as error:
                 if error.kind == "interrupt":
                     raise
                 continue
+            del self._waiting[view]  # first: were it copied once more, that would be from its copy
             self._run(f"CREATE OR REPLACE VIEW main.{view} AS SELECT * FROM main.{copy}")
-            del self._waiting[view]

@@ -85,7 +85,8 @@ class Answer:
     @property
     def schema(self) -> tuple[AnswerColumn, ...]:
         """What each column is: its type, the aggregate that it shows, the noise in it and the bound on one unit."""
-        ends = {name for name in self.columns if f"{name}_low" in self.intervals().column_names}
+        bounded = self.intervals().column_names
+        ends = {name for name in self.columns if f"{name}_low" in bounded}
         return columns_of(self.question, self._measured, self._table, ends=ends)
 
     def to_arrow(self) -> pa.Table:
@@ -247,8 +248,9 @@ class Answer:
         if any(row[name] is None and row[low] is not None for row in rows for name, (low, _) in ends.items()):
             lines.append("NULL: too few rows to compute it from, as far as the noise tells")
         elif any(all(_infinite(row[end]) for end in both) for row in rows for both in ends.values()):
-            quantiles = any(rank.function == "quantile" for block in self._measured for rank in block.plan.ranks)
-            why = "no bounds of the values are declared" if quantiles else "a denominator may be 0 within its noise"
+            ranks = [rank for block in self._measured for rank in block.plan.ranks]
+            free = any(rank.function == "quantile" and rank.bounds is None for rank in ranks)
+            why = "no bounds of the values are declared" if free else "a denominator may be 0 within its noise"
             lines.append(f"no brackets: nothing is known, because {why}")
         lines += [f"no interval for {name}: {reason}" for name, reason in self.no_interval.items()]
         return lines + [f"caution: {line}" for line in self._cautions(grave=True)]

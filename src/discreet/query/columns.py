@@ -25,9 +25,9 @@ class AnswerColumn:
     `role` is "key" for what rows were grouped by, "released" for an aggregate as it was released, "computed" for what
     the question makes of these, and "public" where no row of people was read. Of a released one `aggregate` says which,
     `noise` is the law of its noise ("laplace", "staircase", "gaussian", or "exponential mechanism" of a quantile) with
-    this `scale` (a Gaussian's standard deviation), and `bound` is the most that one unit adds to all groups together.
-    Both are in units of the column, and None where there is no single number, as of an average. `interval` says whether
-    `intervals` has ends for it.
+    this `scale` (a Gaussian's standard deviation), and `bound` is the norm of what one unit adds to all groups at most:
+    the sum of absolute values, or of Gaussian noise the root of the sum of squares. Both are in units of the column,
+    and None where there is no single number, as of an average. `interval` says whether `intervals` has ends for it.
     """
 
     name: str
