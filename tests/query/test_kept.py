@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import math
+import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet import Cost, Curator
+from discreet import Budget, Cost, Curator
 from discreet.errors import BudgetExceeded
 from discreet.query import kept
-from query.open_shop import charges, opened
+from discreet.query.measuring import Measured, measure
+from query.open_shop import CITIES, charges, opened
 
 QUESTIONS = (
     "SELECT city, COUNT(*) AS n, AVG(spend) AS mean, MEDIAN(spend) AS mid FROM visits GROUP BY city ORDER BY city",
@@ -21,22 +28,13 @@ QUESTIONS = (
 )
 
 
-def facts_of(stored: bytes) -> dict[str, object]:
-    found: dict[str, object] = json.loads(pa.ipc.open_stream(stored).read_all().schema.metadata[b"discreet"])
-    return found
-
-
-def with_facts(stored: bytes, change: Callable[[dict[str, object]], object]) -> bytes:
-    """The first block with other facts about it, and whatever else there is left out."""
-    table = pa.ipc.open_stream(stored).read_all()
-    facts = facts_of(stored)
+def with_facts(stored: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
+    """The same with other facts about the first block."""
+    (length,) = struct.unpack_from("<Q", stored)
+    facts = json.loads(stored[8 : 8 + length])
     change(facts)
-    sink = pa.BufferOutputStream()
-    table = table.replace_schema_metadata({b"discreet": json.dumps(facts).encode()})
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    written: bytes = sink.getvalue().to_pybytes()
-    return written
+    header = json.dumps(facts).encode()
+    return struct.pack("<Q", len(header)) + header + stored[8 + length :]
 
 
 def store_instead(curator: Curator, monkeypatch: pytest.MonkeyPatch, stored: Callable[[bytes], bytes]) -> None:
@@ -75,7 +73,7 @@ def test_an_answer_at_another_price_is_not_given_however_near_it_is(one: dict, o
 
 OTHERS: dict[str, Callable[[bytes], bytes]] = {
     "nothing": lambda stored: b"",
-    "no Arrow": lambda stored: b"\x00" * 100,
+    "zeros": lambda stored: b"\x00" * 100,
     "text": lambda stored: b'{"version": 1, "rows": [[41]]}',
     "cut off": lambda stored: stored[: len(stored) // 2],
     "one block more": lambda stored: stored + stored,
@@ -105,19 +103,67 @@ def test_an_answer_of_another_format_counts_as_absent_and_is_asked_and_paid_anew
         curator.ledger.verify()
 
 
-def test_the_format_before_is_still_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    def before(facts: dict[str, object]) -> None:
-        del facts["plan"], facts["paid"]
-        facts["version"] = 2
+def test_numbers_are_read_bit_by_bit_whether_they_are_alike_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Measured, ...]] = []
+    with opened() as curator, monkeypatch.context() as patch:
+        patch.setattr("discreet.query.curator.to_bytes", lambda measured: seen.append(measured) or b"")
+        for question in QUESTIONS:
+            curator.sql(question, epsilon=1.0)
+    for strange in (0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, None):
+        for blocks in seen:
+            changed = tuple(_with_places(block, strange) for block in blocks)
+            read = kept.from_bytes(kept.to_bytes(changed), [block.plan for block in changed])
+            assert read is not None
+            for before, after in zip(changed, read, strict=True):
+                assert before.groups == after.groups
+                assert before.keys.keys() == after.keys.keys()
+                for one, other in zip(before.moments + before.distincts, after.moments + after.distincts, strict=True):
+                    assert (one.scale, one.law) == (other.scale, other.law)
+                    assert one.values.tobytes() == other.values.tobytes()
+                for one, other in zip(before.ranks, after.ranks, strict=True):
+                    assert one.place.tobytes() == other.place.tobytes()
 
-    with opened() as curator:
-        with monkeypatch.context() as patch:
-            store_instead(curator, patch, lambda stored: with_facts(stored, before))
-            first = curator.sql(QUESTIONS[0], epsilon=1.0)
-        again = curator.sql(QUESTIONS[0], epsilon=1.0)
-        assert again.repeated
-        assert again.cost == first.cost
-        assert again.to_arrow().equals(first.to_arrow())
+
+def _with_places(block: Measured, strange: float | None) -> Measured:
+    """The same block, the places of its quantiles alike or one of them another zero."""
+    if strange is None:
+        return block
+    changed = []
+    for rank in block.ranks:
+        place = np.full(rank.place.shape, strange)
+        place[-1] = 0.0 if strange == 0 else strange
+        changed.append(replace(rank, place=place))
+    return replace(block, ranks=tuple(changed))
+
+
+def test_public_keys_and_numbers_that_are_alike_take_no_room() -> None:
+    days = [dt.date(2025, 1, 1) + dt.timedelta(days=i) for i in range(365)]
+    rows = pa.table({"u": range(3000), "day": [days[i % 365] for i in range(3000)]})
+    sizes = []
+    for columns in ({"day": {"keys": days}}, {}):
+        with Curator.open(
+            rows, unit="u", budget=Budget(epsilon=500.0, delta=1e-3), columns=columns, name="visits", ledger=":memory:"
+        ) as curator:
+            curator.sql("SELECT day, COUNT(*) AS n FROM visits GROUP BY day", epsilon=400.0)
+            (stored,) = curator.ledger._store._live().exec_driver_sql("SELECT answer FROM answers").scalars()
+            sizes.append(len(stored))
+    public, selected = sizes
+    assert 2 * 8 * 365 < public < 2 * 8 * 365 + 1500  # a number and what it may have lost
+    assert selected > public + 4 * 365
+
+
+def test_where_the_public_keys_are_others_an_answer_is_not_read() -> None:
+    with opened(columns={"city": {"keys": list(CITIES)}}) as curator:
+        asked = curator._desk.take(QUESTIONS[0], epsilon=1.0, delta=None, cost=None, call={})
+        with curator._engine.session() as session:
+            (measured,) = (measure(session, plan) for plan in asked.plans)
+    stored, plan = kept.to_bytes([measured]), measured.plan
+    assert kept.from_bytes(stored, [plan]) is not None
+    (key,) = plan.block.keys
+    assert key.values is not None
+    for values in (key.values[::-1], (*key.values[:-1], "Elsewhere"), None):
+        other = replace(plan, block=replace(plan.block, keys=(replace(key, values=values),)))
+        assert kept.from_bytes(stored, [other]) is None
 
 
 def test_where_nothing_is_left_an_answer_of_another_format_is_not_given_for_free(

@@ -1,9 +1,19 @@
-"""Noisy numbers as bytes and back: what the ledger keeps of an answer, so that asking again costs nothing."""
+"""Noisy numbers as bytes and back: what the ledger keeps of an answer, so that asking again costs nothing.
+
+What is kept was released: noisy numbers, the keys that are shown, and the bounds that were used. Each block of an
+answer is written as
+
+    length of the facts (8 bytes) | facts (JSON) | columns of numbers (8 bytes each) | keys (an Arrow stream)
+
+Numbers that are the same in all groups are among the facts, and keys that are public are not written: the plan has
+them, and the facts say by a digest whether it is the same plan. Whoever asks waits until an answer is kept.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import struct
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,50 +23,45 @@ from discreet.accounting import Cost
 from discreet.engines import arrow_column
 from discreet.query.laws import Law, NoisySum
 from discreet.query.measuring import Measured
+from discreet.query.public_groups import group_columns
 from discreet.query.ranks.answer import RankAnswer
 from discreet.query.ranks.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
+    from numpy.typing import NDArray
 
     from discreet.query.private import Private
 
+    Numbers = NDArray[np.float64]
+
 __all__ = ["from_bytes", "to_bytes", "told_by"]
 
-_VERSION = 3
-_READABLE = (2, _VERSION)  # 2 does not say which plan it was measured by
-_FIELD = b"discreet"
+_VERSION = 4
+_LENGTH = struct.Struct("<Q")
+_NUMBER = np.dtype("<f8")
 _PARTS = ("place", "left", "right", "s_left", "s_right", "blur", "floor", "ceiling")
 
 
 def to_bytes(measured: Sequence[Measured]) -> bytes:
-    """All blocks of an answer, as Arrow streams one after the other; no exact number is among them."""
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    for block in measured:
-        table = _table(block)
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-    kept: bytes = sink.getvalue().to_pybytes()
-    return kept
+    """All blocks of an answer, one after the other; no exact number is among them."""
+    return b"".join(part for block in measured for part in _written(block))
 
 
 def from_bytes(kept: bytes, plans: Sequence[Private]) -> tuple[Measured, ...] | None:
     """What `to_bytes` wrote for these plans; None if another release wrote it in another way, or planned otherwise."""
     import pyarrow as pa
 
-    source = pa.BufferReader(kept)
+    rest = memoryview(kept)
     measured = []
     try:
         for plan in plans:
-            with pa.ipc.open_stream(source) as reader:
-                measured.append(_measured(reader.read_all(), plan))
-    except (pa.ArrowException, OSError, LookupError, ValueError, TypeError):
+            block, rest = _read(rest, plan)
+            measured.append(block)
+    except (pa.ArrowException, OSError, LookupError, ValueError, TypeError, struct.error):
         return None
-    return tuple(measured) if source.tell() == len(kept) else None
+    return None if len(rest) else tuple(measured)
 
 
 def told_by(measured: Sequence[Measured]) -> dict[str, list[dict[str, Any]]]:
@@ -68,71 +73,127 @@ def told_by(measured: Sequence[Measured]) -> dict[str, list[dict[str, Any]]]:
     return told
 
 
-def _table(measured: Measured) -> pa.Table:
-    import pyarrow as pa
+# ---------------------------------------------------------------- writing
 
-    columns: dict[str, Any] = {}
-    for name, values in measured.keys.items():
-        columns[f"key {name}"] = values if isinstance(values, pa.ChunkedArray | pa.Array) else arrow_column(values)
-    for i, noisy in enumerate(measured.moments):
-        columns |= _columns(f"moment {i}", noisy)
-    for i, noisy in enumerate(measured.distincts):
-        columns |= _columns(f"distinct {i}", noisy)
-    for i, rank in enumerate(measured.ranks):
-        for part in _PARTS:
-            columns[f"{part} {i}"] = arrow_column(getattr(rank, part))
-    columns["group"] = arrow_column(np.arange(measured.groups))
+
+def _written(measured: Measured) -> list[bytes]:
+    """The parts of one block."""
+    columns = _columns(measured)
+    even = {name: float(column[0]) for name, column in columns.items() if _is_even(column)}
+    varied = {name: column for name, column in columns.items() if name not in even}
+    keys = b"" if measured.plan.public else _stream(measured.keys)
     facts = {
         "version": _VERSION,
         "plan": _digest(measured.plan),
+        "groups": measured.groups,
+        "even": even,
+        "varied": list(varied),
+        "keys": len(keys),
         "moments": [_facts(noisy) for noisy in measured.moments],
         "distincts": [_facts(noisy) for noisy in measured.distincts],
         "bounds": measured.bounds,
         "doubts": {str(i): reason for i, reason in measured.doubts.items()},
         "paid": measured.cost.to_json(),
     }
-    return pa.table(columns).replace_schema_metadata({_FIELD: json.dumps(facts).encode()})
+    header = json.dumps(facts).encode()
+    return [_LENGTH.pack(len(header)), header, *(column.tobytes() for column in varied.values()), keys]
+
+
+def _columns(measured: Measured) -> dict[str, Numbers]:
+    """All numbers of a block by name, one for each group."""
+    named: dict[str, Any] = {}
+    for kind, sums in (("moment", measured.moments), ("distinct", measured.distincts)):
+        for i, noisy in enumerate(sums):
+            named |= {f"{kind} {i}": noisy.values, f"{kind} {i} lost": noisy.lost}
+    for i, rank in enumerate(measured.ranks):
+        named |= {f"{part} {i}": getattr(rank, part) for part in _PARTS}
+    return {
+        name: np.broadcast_to(np.asarray(numbers, dtype=_NUMBER), (measured.groups,)) for name, numbers in named.items()
+    }
+
+
+def _is_even(column: Numbers) -> bool:
+    """Whether all numbers are the same, bit by bit: NaN may be among them, and -0.0 is not 0.0."""
+    bits = column.view(np.int64)
+    return bool(bits.size) and bool(np.all(bits == bits[0]))
+
+
+def _stream(keys: dict[str, Any]) -> bytes:
+    """The keys of groups that were selected."""
+    import pyarrow as pa
+
+    columns = {
+        name: values if isinstance(values, pa.ChunkedArray | pa.Array) else arrow_column(values)
+        for name, values in keys.items()
+    }
+    table, sink = pa.table(columns), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
 
 
 def _digest(plan: Private) -> str:
     """What the noisy numbers mean, however it was written: another plan would read them as something else."""
-    keys = [(key.column, key.sql_type) for key in plan.block.keys]
+    keys = [(key.column, key.digest if plan.public else key.sql_type) for key in plan.block.keys]
     others = [replace(aggregate, label="", of="") for aggregate in (*plan.ranks, *plan.distincts)]
     return hashlib.sha256(repr((keys, plan.moments, others)).encode()).hexdigest()
-
-
-def _columns(name: str, noisy: NoisySum) -> dict[str, Any]:
-    lost = np.broadcast_to(noisy.lost, noisy.values.shape)
-    return {name: arrow_column(noisy.values), f"{name} lost": arrow_column(np.array(lost))}
 
 
 def _facts(noisy: NoisySum) -> dict[str, Any]:
     return {"scale": noisy.scale, **asdict(noisy.law)}
 
 
-def _measured(table: pa.Table, plan: Private) -> Measured:
-    facts = json.loads((table.schema.metadata or {})[_FIELD])
-    if facts["version"] not in _READABLE or facts.get("plan", _digest(plan)) != _digest(plan):
-        raise ValueError(facts["version"])
-    if (len(facts["moments"]), len(facts["distincts"])) != (len(plan.moments), len(plan.distincts)):
-        raise ValueError("another number of measures")
+# ---------------------------------------------------------------- reading
 
-    def numbers(name: str) -> Any:
-        return np.array(table[name].to_pylist(), dtype=np.float64)
 
-    def sums(name: str) -> tuple[NoisySum, ...]:
-        found = []
-        for i, stored in enumerate(facts[f"{name}s"]):
-            law = Law(stored["kind"], stored["epsilon"], stored["gamma"])
-            found.append(NoisySum(numbers(f"{name} {i}"), stored["scale"], law, numbers(f"{name} {i} lost")))
-        return tuple(found)
-
+def _read(kept: memoryview, plan: Private) -> tuple[Measured, memoryview]:
+    """One block, and what follows it."""
+    facts, rest = _cut(kept[_LENGTH.size :], *_LENGTH.unpack_from(kept))
+    facts = json.loads(bytes(facts))
+    if facts["version"] != _VERSION or facts["plan"] != _digest(plan):
+        raise ValueError("another version or plan")
+    groups = facts["groups"]
+    columns = {name: np.full(groups, value) for name, value in facts["even"].items()}
+    for name in facts["varied"]:
+        column, rest = _cut(rest, groups * _NUMBER.itemsize)
+        columns[name] = np.frombuffer(column, dtype=_NUMBER).astype(np.float64)
+    stream, rest = _cut(rest, facts["keys"])
+    keys = group_columns(plan.block.keys) if plan.public else _shown(stream, plan)
+    if any(len(values) != groups for values in keys.values()):
+        raise ValueError("another number of groups")
     ranks = tuple(
-        RankAnswer(Scale(rank.bounds, rank.kind), *(numbers(f"{part} {i}") for part in _PARTS))
+        RankAnswer(Scale(rank.bounds, rank.kind), *(columns[f"{part} {i}"] for part in _PARTS))
         for i, rank in enumerate(plan.ranks)
     )
-    keys = {key.column: table[f"key {key.column}"] for key in plan.block.keys}
-    paid = Cost.from_json(facts["paid"]) if "paid" in facts else None
-    doubts = {int(i): str(reason) for i, reason in facts.get("doubts", {}).items()}
-    found = (sums("moment"), ranks, sums("distinct"))
-    return Measured(plan, keys, table.num_rows, *found, facts["bounds"], paid=paid, doubts=doubts)
+    found = (_sums("moment", facts, columns), ranks, _sums("distinct", facts, columns))
+    if (len(found[0]), len(found[2])) != (len(plan.moments), len(plan.distincts)):
+        raise ValueError("another number of measures")
+    doubts = {int(i): str(reason) for i, reason in facts["doubts"].items()}
+    paid = Cost.from_json(facts["paid"])
+    return Measured(plan, keys, groups, *found, facts["bounds"], paid=paid, doubts=doubts), rest
+
+
+def _cut(kept: memoryview, length: int) -> tuple[memoryview, memoryview]:
+    if len(kept) < length:
+        raise ValueError("cut off")
+    return kept[:length], kept[length:]
+
+
+def _shown(stream: memoryview, plan: Private) -> dict[str, Any]:
+    import pyarrow as pa
+
+    table = pa.ipc.open_stream(pa.py_buffer(stream)).read_all()
+    return {key.column: table[key.column] for key in plan.block.keys}
+
+
+def _sums(kind: str, facts: dict[str, Any], columns: dict[str, Numbers]) -> tuple[NoisySum, ...]:
+    return tuple(
+        NoisySum(
+            columns[f"{kind} {i}"],
+            stored["scale"],
+            Law(stored["kind"], stored["epsilon"], stored["gamma"]),
+            columns[f"{kind} {i} lost"],
+        )
+        for i, stored in enumerate(facts[f"{kind}s"])
+    )

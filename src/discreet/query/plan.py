@@ -9,8 +9,10 @@ Everything about one person's rows happens in `Block.rows`; everything after the
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 __all__ = ["Aggregate", "Block", "Key", "Output", "Question"]
@@ -40,6 +42,11 @@ class Key:
     label: str
     values: tuple[Any, ...] | None = None
     of_unit: bool = False
+
+    @cached_property
+    def digest(self) -> str:
+        """What stands for type and values: lists may be long, and are asked about in question after question."""
+        return hashlib.sha256(repr((self.sql_type, self.values, self.of_unit)).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

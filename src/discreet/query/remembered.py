@@ -50,7 +50,7 @@ _SMALLER, _AT_LEAST = 10.0, 1.2
 _SAME = 1.02
 """Prices that differ by no more are the same."""
 
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,7 @@ class Memory:
 
     def known(self, plan: Private) -> tuple[Known, ...]:
         """What is known about every choice of a plan that was made as if nothing were."""
-        keys = [(key.sql_type, key.values, key.of_unit) for key in plan.block.keys]
-        common = _digest((_VERSION, self.files, keys))  # lists of keys may be long
+        common = _digest((_VERSION, self.files, [key.digest for key in plan.block.keys]))
         return tuple(self._known(plan, one.place, common) for one in plan.known)
 
     def _known(self, plan: Private, place: str, common: str) -> Known:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.engines import arrow_column
-from discreet.engines.arrow import gathered
 from discreet.noise import rounded_gaussian, rounded_laplace, secure_generator, staircase
 from discreet.query import keys as key_selection
 from discreet.query.bounding import make_codes
@@ -26,6 +25,7 @@ from discreet.query.choices import (
 )
 from discreet.query.laws import NoisySum
 from discreet.query.losses import SURELY, allowance, doubt, excess, looked_share, tells
+from discreet.query.public_groups import group_columns
 from discreet.query.remembered import Choice
 
 if TYPE_CHECKING:
@@ -37,13 +37,9 @@ if TYPE_CHECKING:
     from discreet.engines import Session
     from discreet.noise import Generator
     from discreet.query.bounding import Coded, Grid
-    from discreet.query.plan import Key
     from discreet.query.private import Private
 
 __all__ = ["Run"]
-
-_KEPT = 1 << 16
-"""Keys of up to so many public groups are kept for the next question."""
 
 _SHARE_OF_UNITS = 0.9
 """Quantiles weigh down the units that have more rows than this share of all; tails of sizes are beyond it."""
@@ -56,19 +52,6 @@ thousands of groups it would let a third of the units exceed the bound. Groups t
 noise, and then what is lost, a part of every group, is what one sees; not in an average, whose sum and number lose the
 same part.
 """
-
-
-def _columns(keys: tuple[Key, ...]) -> dict[str, pa.Array]:
-    """The columns of the keys of all public groups, in order of the lists."""
-    shape = [len(key.values or ()) for key in keys]
-    places = np.unravel_index(np.arange(math.prod(shape)), shape)
-    return {key.column: gathered(key.values or (), place) for key, place in zip(keys, places, strict=True)}
-
-
-@lru_cache(maxsize=8)
-def _kept_columns(keys: tuple[Key, ...], kinds: tuple[type, ...]) -> dict[str, pa.Array]:  # noqa: ARG001
-    """The same, for values of these types: 1 and True are equal, and are not one column."""
-    return _columns(keys)
 
 
 class Run:
@@ -169,10 +152,7 @@ class Run:
         if not plan.public:
             table = self.session.table("SELECT * FROM q__kept ORDER BY place")
             return {key.column: table[key.column] for key in plan.block.keys}
-        if plan.cells > _KEPT or any(isinstance(value, float) for key in plan.block.keys for value in key.values or ()):
-            return _columns(plan.block.keys)
-        kinds = tuple(type(value) for key in plan.block.keys for value in key.values or ())
-        return dict(_kept_columns(plan.block.keys, kinds))
+        return group_columns(plan.block.keys)
 
     def placed(self, places: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Numbers by group, added up; groups that have none are 0."""
