@@ -126,3 +126,44 @@ def test_where_a_copy_fails_the_file_is_read_and_an_interrupt_is_passed_on(tmp_p
     (tmp_path / "t.csv").unlink()
     with pytest.raises(EngineError):
         rows(engine, relation)
+
+
+@pytest.mark.parametrize(
+    "statement", ["SET allowed_paths", "SET enable_external_access", "SELECT current_setting", "SET lock_configuration"]
+)
+@pytest.mark.parametrize("done", [False, True])
+def test_a_seal_that_was_interrupted_is_set_again(tmp_path: Path, statement: str, done: bool) -> None:
+    engine = DuckDBEngine()
+    relation = engine.register("t", written(tmp_path))
+    run, seen = engine._run, []
+
+    def stopped(sql: str) -> list[tuple[object, ...]]:
+        found = run(sql) if done else []
+        if sql.startswith(statement) and not seen:
+            seen.append(sql)
+            raise KeyboardInterrupt
+        return found if done else run(sql)
+
+    engine._run = stopped  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        engine.session()
+    assert len(rows(engine, relation)) == 4
+    for setting in ("enable_external_access = true", "threads = 1"):
+        with pytest.raises(EngineError):
+            engine.execute(f"SET {setting}")
+    with pytest.raises(EngineError):
+        engine.table(f"SELECT * FROM '{Path(__file__).parent}/*.py'")
+
+
+def test_a_session_says_whether_its_files_are_read_every_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines whose bytes are no text are left out by a statement that reads them, and by no other."""
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"who,note,x\n1,a,1\n1,\xff,2\n2,b,3\n")
+    for most, steady in ((copies._MOST, True), (0, False)):
+        monkeypatch.setattr(copies, "_MOST", most)
+        engine = DuckDBEngine()
+        relation = engine.register("t", path)
+        with engine.session() as session:
+            assert session.steady == steady
+            counts = [len(session.numpy(f"SELECT {columns} FROM {relation}")["x"]) for columns in ("x, note", "x")]
+        assert (counts[0] == counts[1]) == steady

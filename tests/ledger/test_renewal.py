@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -126,3 +128,29 @@ def test_a_period_that_ends_after_all_calendars_is_never_over(ledger: Ledger, pe
     with pytest.raises(BudgetExceeded):
         ledger.reserve("d", Cost.pure(0.75))
     ledger.verify()
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda ledger: ledger.spent("d"),
+        lambda ledger: ledger.budget("d"),
+        lambda ledger: ledger.remaining("d"),
+        lambda ledger: ledger.answer("d", "f", shared=True),
+        lambda ledger: ledger.reserve("d", Cost.pure(0.1)),
+        lambda ledger: ledger.establish("d", Budget(epsilon=1.0), period=DAY),
+    ],
+)
+def test_a_clock_that_is_set_back_into_the_period_before_is_no_damage(
+    clock: Clock, tmp_path: Path, look: Callable[[Ledger], object]
+) -> None:
+    with Ledger.open(tmp_path / "l.ledger") as ledger:
+        ledger.establish("d", Budget(epsilon=1.0), period=DAY)
+        ledger.reserve("d", Cost.pure(0.2))
+        clock.time = START + DAY + timedelta(seconds=1)
+        ledger.reserve("d", Cost.pure(0.4))
+    clock.time = START + DAY - timedelta(seconds=1)
+    with Ledger.open(tmp_path / "l.ledger") as ledger:  # by somebody who has not seen it before
+        look(ledger)
+        assert ledger.remaining("d") <= 0.6  # time does not run backwards in the ledger
+        ledger.verify()

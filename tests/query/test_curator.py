@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import os
 import pickle
@@ -675,6 +676,33 @@ def test_several_tables_in_memory_have_one_name_in_the_ledger(tmp_path: Path) ->
     with Curator.open(tables, unit="user_id", budget=BUDGET, name="shop", ledger=tmp_path / "l") as curator:
         assert curator.ledger.datasets() == ("shop",)
         curator.sql("SELECT COUNT(*) FROM a JOIN b USING (user_id)", epsilon=0.1)
+
+
+def test_whoever_is_stopped_while_a_file_is_read_for_the_first_time_has_paid_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: Any) -> None:
+        raise EngineError("interrupt", "the work was interrupted before it was done.")
+
+    (tmp_path / "v.csv").write_text("user_id,spend\n" + "".join(f"{i},{i % 7}\n" for i in range(50)))
+    with opened(tmp_path / "v.csv") as curator:
+        with monkeypatch.context() as patch:
+            patch.setattr(curator._engine._copies, "_run", stopped)
+            with pytest.raises(KeyboardInterrupt, match="nothing was paid"):
+                curator.sql("SELECT COUNT(*) FROM v", epsilon=0.1)
+        assert charges(curator) == 0
+        assert not curator.sql("SELECT COUNT(*) FROM v", epsilon=0.1).repeated
+
+
+@pytest.mark.parametrize("more", ["", ", COUNT(*) AS n", ", MEDIAN(x) AS m"])
+def test_what_is_0_by_rule_is_answered(more: str) -> None:
+    rows = pa.table({"u": range(60), "day": [dt.date(2024, 1, 5 + i % 20) for i in range(60)], "x": [1.0] * 60})
+    facts = {"day": {"bounds": (dt.date(2024, 1, 1), dt.date(2024, 12, 30))}, "x": {"bounds": (0, 9)}}
+    with Curator.open(rows, unit="u", budget=BUDGET, columns=facts, ledger=":memory:", name="t") as curator:
+        for call in ("AVG", "SUM", "STDDEV"):
+            sql = f"SELECT {call}(date_diff('year', day, DATE '2024-02-02')) AS years{more} FROM t"
+            years = curator.sql(sql, epsilon=1.0).fetchall()[0][0]
+            assert abs(years or 0) < 60
 
 
 def test_a_question_that_is_stopped_by_the_user_says_so_and_stays_paid(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -12,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import bdtr
 
+from discreet import Budget, Curator
 from discreet.accounting import Cost
+from discreet.engines import copies
 from discreet.noise import rounded_gaussian
 from discreet.query.measuring import measure
 from discreet.query.options import Options
@@ -397,3 +401,25 @@ def test_an_interval_that_reaches_an_end_of_the_grid_is_open_unless_bounds_are_d
             assert (low == -math.inf) == (open_ends and left == first)
             assert (high == math.inf) == (open_ends and right == last + 1)
             assert low <= answer.values[0] <= high
+
+
+@pytest.mark.parametrize("most", [0, 1 << 29])
+def test_lines_that_only_some_statements_leave_out_are_weighed_as_they_are_counted(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One unit has 1 line that is a text, and 5000 that are none in a column that the median does not read."""
+    seen: list[float] = []
+
+    def keep(cells: Cells, *given: Any, bound: float, units: Units, **named: Any) -> object:
+        seen.append(int(cells.total[0]) / units.weight / bound)
+        return measure_rank(cells, *given, bound=bound, units=units, **named)
+
+    monkeypatch.setattr("discreet.query.ranks.measure.measure_rank", keep)
+    monkeypatch.setattr(copies, "_MOST", most)
+    lines = [b"%d,a,%d" % (u, u % 10) for u in range(40)] + [b"7,\xff,7"] * 5000
+    (tmp_path / "t.csv").write_bytes(b"u,c,x\n" + b"\n".join(lines) + b"\n")
+    facts = {"x": {"bounds": (0, 10), "type": "DOUBLE"}, "c": {"type": "VARCHAR"}}
+    budget = Budget(epsilon=10.0)
+    with Curator.open(tmp_path / "t.csv", unit="u", budget=budget, columns=facts, ledger=":memory:") as curator:
+        curator.sql("SELECT MEDIAN(x) AS m, COUNT(c) AS n FROM t", epsilon=1.0)
+    assert seen[0] <= 40

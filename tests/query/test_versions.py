@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
 
 from discreet import Curator, DiscreetError
+from discreet.errors import SourceError
+from discreet.learning import StandardScaler
 from discreet.query import Policy
+from discreet.query import curator as curator_module
+from discreet.query.payer import Payer
 from discreet.query.policy import ColumnPolicy, TablePolicy
+from discreet.query.run import Run
 from engines.sources import database
 from query.open_shop import BUDGET, charges, opened, visits
 
@@ -37,6 +44,73 @@ def test_a_file_that_has_changed_is_noticed_before_anything_is_paid(tmp_path: Pa
     again = curator.sql("SELECT COUNT(*) FROM visits", epsilon=0.5)  # about the data that was opened
     assert again.repeated
     assert again.fetchall() == first.fetchall()
+
+
+@pytest.mark.parametrize("step", ["reserve", "choose"])
+def test_what_was_read_while_a_file_changed_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Before the first row is read, or between two statements: the second one weighs rows that the first never saw."""
+    path = tmp_path / "visits.parquet"
+    pq.write_table(visits(), path)
+    place, name = (Payer, "reserve") if step == "reserve" else (Run, "choose")
+    real = getattr(place, name)
+
+    def swapped(self: object, *given: object, **named: object) -> object:
+        pq.write_table(visits(rows=9000, seed=1), path)
+        return real(self, *given, **named)
+
+    with opened(path, columns={"spend": {"bounds": (0, 100)}}) as curator:
+        with monkeypatch.context() as patch:
+            patch.setattr(place, name, swapped)
+            with pytest.raises(SourceError, match="has changed since the data was opened") as caught:
+                curator.sql("SELECT MEDIAN(spend) FROM visits", epsilon=0.5)
+        assert "stays spent" in str(caught.value)
+        assert charges(curator) == 1
+        assert [entry.kind for entry in curator.ledger.entries()][-1] == "fail"
+
+
+def test_a_fit_to_rows_that_changed_while_they_were_read_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "visits.parquet"
+    pq.write_table(visits(), path)
+    real = Payer.reserve
+
+    def swapped(self: Payer, *given: Any, **named: Any) -> Any:
+        pq.write_table(visits(rows=9000, seed=1), path)
+        return real(self, *given, **named)
+
+    model = StandardScaler(epsilon=1.0, delta=1e-8, bounds=(0, 10))
+    with opened(path) as curator, monkeypatch.context() as patch:
+        patch.setattr(Payer, "reserve", swapped)
+        with pytest.raises(SourceError, match="stays spent"):
+            curator.fit(model, "SELECT items FROM visits")
+        assert charges(curator) == 1
+    assert not hasattr(model, "mean_")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_file_that_changes_while_the_data_is_opened_is_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """What was looked for in the old one, or copied from it, says nothing about the new one."""
+    path = tmp_path / f"visits.{kind}"
+    write = pq.write_table if kind == "parquet" else pacsv.write_csv
+    write(visits(), path)
+    real = curator_module.establish
+
+    def swapped(*given: Any, **named: Any) -> Any:
+        write(visits(rows=9000, seed=1), path)
+        return real(*given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(curator_module, "establish", swapped)
+        curator = opened(path)
+    with pytest.raises(SourceError, match="has changed since the data was opened"):
+        curator.sql("SELECT COUNT(*) FROM visits", epsilon=0.5)
+    assert charges(curator) == 0
+    curator.close()
 
 
 def test_a_file_behind_a_data_set_that_has_changed_is_noticed_before_anything_is_paid(tmp_path: Path) -> None:

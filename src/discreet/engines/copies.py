@@ -4,6 +4,9 @@ A file is read by one thread (see `files.csv_rows`), which takes several times a
 question has several statements. So the rows of files that are not too large become a table of the engine when the
 first session begins, and the view of their name reads that. Files that have changed since they were opened are refused
 by whoever asks (see `query.versions`), as they would be without a copy.
+
+A file that is too large for that is not `steady`: a line with bytes that are no UTF-8 is left out by a statement that
+reads the column where they are, and by no other. Whoever needs the same rows in two statements has to write them down.
 """
 
 from __future__ import annotations
@@ -34,9 +37,14 @@ class Copies:
         self._waiting: dict[str, tuple[int, str]] = {}
         self._added = 0
 
+    @property
+    def steady(self) -> bool:
+        """Whether all rows are the same in every statement: nothing is read from its file any more."""
+        return not self._waiting
+
     def add(self, view: str, paths: Sequence[str]) -> None:
         """Copy the rows behind this quoted name when sessions begin, if the files are small enough."""
-        sizes = (Path(path).stat().st_size * (_PACKED if path.endswith(".gz") else 1) for path in paths)
+        sizes = (Path(path).stat().st_size * (_PACKED if path.lower().endswith(".gz") else 1) for path in paths)
         self._waiting[view] = sum(sizes), quoted(f"q__copy_{self._added}")
         self._added += 1
 

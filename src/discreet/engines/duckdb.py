@@ -159,22 +159,30 @@ class DuckDBEngine:
     def seal(self) -> None:
         """End registration: no other file can be opened and no setting changed from here on."""
         with self._lock:
-            if not self._sealed:
-                self._copies.make()
+            if self._sealed:
+                return
+            self._copies.make()
+            # Who was interrupted goes on here: of the paths nothing can be said any more once they are closed.
+            if self._is_set("enable_external_access"):
                 self._run("SET preserve_insertion_order = false")
                 self._by_range(False)
                 self._run("SET allowed_configs = ['disabled_optimizers']")
                 self._run(f"SET allowed_paths = [{', '.join(literal(path) for path in self._allowed)}]")
                 self._run("SET enable_external_access = false")
+            if not self._is_set("lock_configuration"):
                 self._run("SET lock_configuration = true")
-                self._sealed = True
+            self._sealed = True
 
     def session(self) -> DuckDBSession:
         """A new session with its own temporary tables; the first one seals the engine."""
         with self._lock:
             self.seal()
             return DuckDBSession(
-                guarded(self._root.cursor), frames=self._frames, listings=self._listings, ranges=self._ranges
+                guarded(self._root.cursor),
+                frames=self._frames,
+                listings=self._listings,
+                ranges=self._ranges,
+                steady=self._copies.steady,
             )
 
     def execute(self, sql: str) -> None:
@@ -211,6 +219,9 @@ class DuckDBEngine:
         """Let statements be planned by the ranges of columns, or not."""
         disabled = "" if on else PASS
         guarded(lambda: self._settings.execute(f"SET GLOBAL disabled_optimizers = {literal(disabled)}"))
+
+    def _is_set(self, setting: str) -> bool:
+        return bool(self._run(f"SELECT current_setting({literal(setting)})")[0][0])
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         return guarded(lambda: self._root.execute(sql).fetchall())

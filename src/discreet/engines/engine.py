@@ -19,6 +19,9 @@ __all__ = ["Engine", "Session"]
 class Session(Protocol):
     """One line of work: temporary tables made in a session are seen by it alone and end with it."""
 
+    steady: bool
+    """Whether every statement reads the same rows of the sources, whichever columns it reads."""
+
     def execute(self, sql: str, *, plain: bool = False) -> None:
         """Run a statement that returns nothing, such as CREATE TEMP TABLE.
 

@@ -44,8 +44,9 @@ class DuckDBSession:
         frames: Mapping[str, tuple[Any, str]],
         listings: Listings,
         ranges: Ranges,
+        steady: bool,
     ) -> None:
-        self._cursor, self._listings, self._ranges = cursor, listings, ranges
+        self._cursor, self._listings, self._ranges, self.steady = cursor, listings, ranges, steady
         for name, (frame, projection) in frames.items():
             scan_frame(cursor, name, frame=frame, projection=projection)
 

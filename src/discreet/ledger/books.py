@@ -263,8 +263,8 @@ class Books:
             return
         wanted = {"dataset": terms.dataset, "analyst": terms.name if terms.holder == "analyst" else None}
         newest = first(connection, _NEWEST_CHARGE, {**wanted, "after": entry})
-        if newest is None or (terms.period is not None and moment(newest["at"]) < terms.start_of(period)):
-            return
+        if newest is None or terms.number_at(moment(newest["at"])) != period:
+            return  # of another period: an earlier one, or a later one where the clock was set back since
         if newest["number"] != charged:
             raise self.corrupt(f"the running totals of {terms.label} leave out what entry {newest['number']} charged")
 

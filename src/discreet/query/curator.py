@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from discreet.accounting import Budget, Cost
 from discreet.arguments import truth, words
 from discreet.engines import DuckDBEngine
-from discreet.errors import BudgetExceeded, DiscreetError, EngineError, InvalidArgument, QueryFailed, ReleaseFailed
+from discreet.errors import (
+    BudgetExceeded,
+    DiscreetError,
+    EngineError,
+    InvalidArgument,
+    QueryFailed,
+    ReleaseFailed,
+    SourceError,
+)
 from discreet.ledger import Ledger
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.names import text as checked_text
@@ -33,6 +42,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from discreet.ledger import Entry
     from discreet.query.catalog import Catalog
     from discreet.query.models import Model
     from discreet.query.plan import Question
@@ -47,12 +57,20 @@ class Curator:
     Use `Curator.open`. One curator may be shared by threads; several processes may open the same data and ledger.
     """
 
-    def __init__(self, policy: Policy, *, engine: DuckDBEngine, catalog: Catalog, ledger: Ledger, analyst: str) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        engine: DuckDBEngine,
+        catalog: Catalog,
+        files: list[list[Any]],
+        ledger: Ledger,
+        analyst: str,
+    ) -> None:
         self.policy, self.ledger, self.analyst = policy, ledger, analyst
-        self._engine, self._catalog = engine, catalog
+        self._engine, self._catalog, self._files = engine, catalog, files
         self._desk = Desk(policy, catalog, delta=default_delta(ledger, policy, analyst))
         self._closed = False
-        self._files = versions_of(policy)  # of the data that the answers are about
 
     @classmethod
     def open(
@@ -102,6 +120,7 @@ class Curator:
         policy = policy_of(source, unit=unit, name=name, **given)
         engine = DuckDBEngine(memory_limit=memory_limit, threads=threads)
         try:  # the data first: a ledger is made for what can be asked
+            files = versions_of(policy)  # before they are looked through: what comes later is another version
             catalog = policy.resolve(engine)
             stated = policy.budget if budget is None else budget
             books = ledger if isinstance(ledger, Ledger) else ledger_of(ledger, policy, source, stated)
@@ -115,7 +134,7 @@ class Curator:
         except BaseException:
             engine.close()
             raise
-        return cls(policy, engine=engine, catalog=catalog, ledger=books, analyst=analyst)
+        return cls(policy, engine=engine, catalog=catalog, files=files, ledger=books, analyst=analyst)
 
     # ---------------------------------------------------------------- asking
 
@@ -153,7 +172,7 @@ class Curator:
         measured = self._measured_before(fingerprint, asked) if reuse else None
         if measured is not None:
             return self._answer(asked, measured, repeated=True)
-        check_versions(self._files)
+        self._make_ready()
         asked = asked.knowing(self._files, self._payer.told)
         public = self._public_tables(asked.question)
         try:
@@ -163,6 +182,7 @@ class Curator:
         try:
             with self._engine.session() as session:
                 measured = tuple(measure(session, plan) for plan in asked.plans)
+            check_versions(self._files)  # what was read while a file changed may be of neither version
             answer = self._answer(asked, measured, entry=entry.id, public=public)
             kept, told = to_bytes(measured), told_by(measured)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
@@ -171,7 +191,7 @@ class Curator:
         else:
             self._payer.complete(entry, kept, told=told)
             return answer
-        self._payer.fail(entry, "KeyboardInterrupt" if stopped else problem)
+        self._fail(entry, "KeyboardInterrupt" if stopped else problem)
         if stopped:
             raise KeyboardInterrupt(
                 f"the question was stopped; what it cost stays spent (entry {entry.id} of the ledger)"
@@ -206,7 +226,8 @@ class Curator:
             denied = None if answered else self._payer.denied(asked.cost)
             refusal = None if denied is None else asked.refusal(denied, self._payer.denied)
             if not answered and refusal is None:
-                left = (self.budget.unit, self.remaining, self._payer.left_after(asked.cost))
+                with suppress(BudgetExceeded):  # somebody else was quicker, just now
+                    left = (self.budget.unit, self.remaining, self._payer.left_after(asked.cost))
         return Explanation(
             question=asked.question,
             target=asked.price,
@@ -282,16 +303,18 @@ class Curator:
         records = records_of(text, target, self._catalog)
         if hasattr(model, "rehearse"):
             model.rehearse(len(records.features), labels=records.target, names=records.features)
-        check_versions(self._files)
+        self._make_ready()
         entry = self._payer.reserve(price, reason or f"{model!r}: {text}")
         try:
-            model.fit_unseen(*records.read(self._engine), names=records.features)
+            rows = records.read(self._engine)
+            check_versions(self._files)
+            model.fit_unseen(*rows, names=records.features)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
             problem = type(error).__name__
         else:
             self._payer.complete(entry)
             return model
-        self._payer.fail(entry, problem)
+        self._fail(entry, problem)
         raise QueryFailed(entry.id)
 
     # ---------------------------------------------------------------- looking
@@ -341,6 +364,25 @@ class Curator:
         """The stored answer; None if there is none, or none that this release can read: then it is asked anew."""
         kept = self._payer.answer(fingerprint)
         return None if kept is None else from_bytes(kept, asked.plans)
+
+    def _make_ready(self) -> None:
+        """What can be done before anything is paid: rows that are kept are read, and files are looked at."""
+        try:
+            self._engine.seal()
+        except EngineError as error:
+            if error.kind == "interrupt":
+                raise KeyboardInterrupt("the data was being read; nothing was paid") from None
+            raise
+        check_versions(self._files)
+
+    def _fail(self, entry: Entry, problem: str) -> None:
+        """States that what was paid for failed; raises if that is because a file has changed, which is no secret."""
+        self._payer.fail(entry, problem)
+        try:
+            check_versions(self._files)
+        except SourceError as error:
+            advice = f"Nothing is shown, and what it cost stays spent (entry {entry.id} of the ledger). {error.advice}"
+            raise SourceError(error.source, error.why, advice) from None
 
     @property
     def _payer(self) -> Payer:

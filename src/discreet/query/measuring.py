@@ -63,7 +63,7 @@ def measure(session: Session, plan: Private, generator: Generator | None = None)
     Quantiles weigh a unit's rows by how many of them were found before. So they have to be the same rows.
     """
     read = plan
-    if plan.ranks and not plan.block.row_level and not plan.block.repeatable:
+    if plan.ranks and not plan.block.row_level and not (plan.block.repeatable and session.steady):
         session.execute(f"CREATE OR REPLACE TEMP TABLE q__rows AS {plan.block.rows}")
         read = replace(plan, block=replace(plan.block, rows="SELECT * FROM q__rows"))
     run = Run(session, read, generator)

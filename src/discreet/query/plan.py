@@ -97,7 +97,7 @@ class Block:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the rows are the same whenever they are read: tables, filtered and joined, and no subquery.
+        """Whether the rows are the same whenever they are read, if those of the tables are: there is no subquery.
 
         What a subquery makes of several rows may depend on which of them comes first: 0.0 and -0.0 are one group, and
         are written differently.

@@ -156,7 +156,7 @@ def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
                 plain=True,
             )
             number = run.choose(f"moment {i}", sizes, smallest=moment.smallest)
-            bound = min(bound_of(number), plan.most(moment))
+            bound = min(bound_of(number), plan.most(moment) or 1.0)  # of numbers that are all 0 by rule, one step
         bounds[i] = bound
     grids: dict[int, Grid] = {}
     for i, bound in plan.no_larger(bounds).items():
