@@ -5,12 +5,19 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cli.calling import process
+from discreet import DiscreetError, Ledger
 
 HEAVY = ["numpy", "scipy", "matplotlib", "rich.table", "discreet.accounting", "discreet.plots"]
 
@@ -76,3 +83,50 @@ def test_a_reader_that_has_seen_enough_is_no_reason_to_complain() -> None:
         running.stdout.close()
         assert running.stderr is not None
         assert b"Traceback" not in running.stderr.read()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this system has no signals for one process")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_is_stopped_while_a_question_is_answered_hears_that_it_is_paid_and_leaves_nothing_behind(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(1)
+    rows = {"u": rng.integers(0, 10**6, 10**6), "x": rng.integers(0, 10**9, 10**6), "y": rng.random(10**6)}
+    pq.write_table(pa.table(rows), tmp_path / "t.parquet")
+    ledger, temporary = tmp_path / "t.ledger", tmp_path / "temporary"
+    temporary.mkdir()
+    measures = ", ".join(f"COUNT(DISTINCT x + {i}), MEDIAN(y + {i})" for i in range(20))
+    text = f"SELECT {measures} FROM t"
+    budget = ["--unit", "u", "--budget-epsilon", "5", "--epsilon", "5", "--ledger", str(ledger)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "discreet", "query", "run", str(tmp_path / "t.parquet"), text, *budget],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    ) as command:
+        try:
+            while not _charged(ledger):
+                assert command.poll() is None, command.communicate()
+                time.sleep(0.05)
+            assert list(temporary.iterdir())
+            command.send_signal(number)
+            _, complaint = command.communicate()
+        finally:
+            command.kill()
+    assert command.returncode == 130
+    assert "the question was stopped; what it cost stays spent" in complaint
+    assert list(temporary.iterdir()) == []
+    with Ledger.open(ledger) as book:
+        (entry,) = book.entries(kind="reserve")
+        assert str(entry.state) == "failed"
+        assert book.verify()
+
+
+def _charged(path: Path) -> bool:
+    """Whether somebody has been charged; the ledger may not be there yet, or not be whole."""
+    try:
+        with Ledger.open(path, read_only=True) as book:
+            return any(True for _ in book.entries(kind="reserve"))
+    except DiscreetError:
+        return False

@@ -28,7 +28,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import DuckDBEngine, Engine, Session
-from discreet.engines.duckdb import _remove
 from discreet.engines.failures import guarded
 from discreet.engines.files import _without_range, csv_rows, parquet_rows
 from discreet.engines.frames import frame_of
@@ -1197,12 +1196,6 @@ def test_a_time_inside_a_struct_that_cannot_be_converted_is_found(engine: DuckDB
 def test_a_type_that_duckdb_does_not_have_is_named(engine: DuckDBEngine, kind: pa.DataType) -> None:
     with pytest.raises(SourceError, match=rf"has a type among int64, {re.escape(str(kind))} that DuckDB cannot read"):
         engine.register("t", pa.table({"u": [1], "c": pa.nulls(1, kind)}))
-
-
-def test_a_forked_process_leaves_the_spill_of_its_parent_alone(engine: DuckDBEngine) -> None:
-    spill = Path(engine._root.execute("SELECT current_setting('temp_directory')").fetchall()[0][0])
-    _remove(str(spill), os.getpid() + 1)
-    assert spill.exists()
 
 
 # CSV

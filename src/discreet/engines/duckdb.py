@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 import threading
 import weakref
 from pathlib import Path
@@ -23,6 +21,7 @@ from discreet.engines.names import closest, literal, plain_type, quoted
 from discreet.engines.paths import files_of, in_files
 from discreet.engines.ranges import PASS, Ranges
 from discreet.engines.session import DuckDBSession, scan_frame, stored_name
+from discreet.engines.spill import Spill
 from discreet.errors import EngineError, InvalidArgument, SourceError
 
 if TYPE_CHECKING:
@@ -56,16 +55,16 @@ class DuckDBEngine:
 
     Register sources first; the first session seals the engine: from then on it can open no other file, load nothing and
     change none of its settings. CSV files are read then, and kept (see `Copies`). Every thread takes a session of its
-    own. What does not fit into `memory_limit` ("4GB", say) goes to a directory that only this user can read and that is
-    removed at the end.
+    own. What does not fit into `memory_limit` ("4GB", say) goes to a folder that only this user can read and that is
+    removed at the end (see `Spill`).
     """
 
     def __init__(self, *, memory_limit: str | None = None, threads: int | None = None) -> None:
         import duckdb
 
-        spill = tempfile.mkdtemp(prefix="discreet-")
-        self._finalizer = weakref.finalize(self, _remove, spill, os.getpid())
-        configuration: dict[str, Any] = {**_CONFIGURATION, "temp_directory": spill}
+        spill = Spill()
+        self._finalizer = weakref.finalize(self, spill.remove)
+        configuration: dict[str, Any] = {**_CONFIGURATION, "temp_directory": spill.path}
         if memory_limit is not None:
             configuration["memory_limit"] = memory_limit
         if threads is not None:
@@ -401,9 +400,3 @@ class DuckDBEngine:
                 value, _ = calmed(f"TRY_CAST({value} AS {target})", _FULL.get(target, target))
             parts.append(value if value == quoted(column) else f"{value} AS {quoted(column)}")
         return ", ".join(parts)
-
-
-def _remove(folder: str, owner: int) -> None:
-    """Remove what was spilled; a process that was forked off leaves it to the one that made it."""
-    if os.getpid() == owner:
-        shutil.rmtree(folder, ignore_errors=True)

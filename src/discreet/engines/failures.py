@@ -31,6 +31,9 @@ _SAID = {
     "CatalogException": ("statement", "the engine did not find a name. See the SQL and the tables."),
     "ParserException": ("statement", "the engine could not parse a statement. See the SQL."),
 }
+_STOPPED = ("Query interrupted",)
+"""What DuckDB says when the handler of a signal has raised an exception in the thread that waits for it."""
+
 _OTHERWISE = (
     "the engine could not finish, and what it said may show values of the data, so it is not repeated here. The owner "
     "of the data can set DISCREET_SHOW_ENGINE_ERRORS=1 in the environment of the process to see it as the cause."
@@ -40,15 +43,20 @@ _OTHERWISE = (
 def guarded(work: Callable[[], T]) -> T:
     """The result of the work; if it fails, an `EngineError` that carries nothing of what was said.
 
-    The error is raised after the handler has ended, so that the original is neither its cause nor its context.
+    The error is raised after the handler has ended, so that the original is neither its cause nor its context. Ctrl-C
+    is a KeyboardInterrupt, which DuckDB has made another error of.
     """
     cause: BaseException | None = None
+    stopped = False
     try:
         return work()
     except DiscreetError:
         raise
     except Exception as error:  # noqa: BLE001 - of nothing that goes wrong in the engine may the words pass
+        stopped = type(error) is RuntimeError and error.args == _STOPPED
         kind, message = _SAID.get(type(error).__name__, ("failed", _OTHERWISE))
         if os.environ.get("DISCREET_SHOW_ENGINE_ERRORS") == "1":
             cause = error
+    if stopped:
+        raise KeyboardInterrupt
     raise EngineError(kind, message) from cause

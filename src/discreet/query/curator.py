@@ -185,13 +185,13 @@ class Curator:
             check_versions(self._files)  # what was read while a file changed may be of neither version
             answer = self._answer(asked, measured, entry=entry.id, public=public)
             kept, told = to_bytes(measured), told_by(measured)
-        except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
-            stopped = isinstance(error, EngineError) and error.kind == "interrupt"  # the engine catches Ctrl-C itself
-            problem = type(error).__name__
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - its words may show values
+            stopped = _is_interrupt(error)
+            problem = "KeyboardInterrupt" if stopped else type(error).__name__
         else:
             self._payer.complete(entry, kept, told=told)
             return answer
-        self._fail(entry, "KeyboardInterrupt" if stopped else problem)
+        self._fail(entry, problem)
         if stopped:
             raise KeyboardInterrupt(
                 f"the question was stopped; what it cost stays spent (entry {entry.id} of the ledger)"
@@ -369,10 +369,10 @@ class Curator:
         """What can be done before anything is paid: rows that are kept are read, and files are looked at."""
         try:
             self._engine.seal()
-        except EngineError as error:
-            if error.kind == "interrupt":
-                raise KeyboardInterrupt("the data was being read; nothing was paid") from None
-            raise
+        except (EngineError, KeyboardInterrupt) as error:
+            if not _is_interrupt(error):
+                raise
+            raise KeyboardInterrupt("the question was stopped while the data was read; nothing was paid") from None
         check_versions(self._files)
 
     def _fail(self, entry: Entry, problem: str) -> None:
@@ -421,3 +421,8 @@ class Curator:
             entry=entry,
             target=asked.price,
         )
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Whether somebody has stopped the work: by Ctrl-C, or by interrupting the session."""
+    return isinstance(error, KeyboardInterrupt) or (isinstance(error, EngineError) and error.kind == "interrupt")
