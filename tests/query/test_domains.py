@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from itertools import product
 
 import duckdb
 import pytest
@@ -234,3 +235,46 @@ def test_days_that_no_calendar_has_are_no_error(moved: str, key: str) -> None:
     catalog = Catalog({"t": Table("t", columns, "t", "unit", "u")})
     (block,) = parse(f"SELECT {key.format(moved)} AS k, COUNT(*) FROM t GROUP BY k", catalog).blocks
     assert len(block.keys[0].values or ()) <= 7
+
+
+@pytest.mark.parametrize(
+    ("key", "listed"),
+    [
+        ("COALESCE(upper(c), 'unknown')", {"F", "M", "unknown"}),
+        ("CASE WHEN c IS NULL THEN 'n' ELSE upper(c) END", {"F", "M", "n"}),
+        ("concat(c, 'x')", {"fx", "mx", "x"}),
+        ("IF(b IS NULL, 'n', CAST(b AS VARCHAR))", {"true", "false", "n"}),
+        ("CAST(b IS NULL AS VARCHAR) || 'x'", {"truex", "falsex"}),
+        ("COALESCE(CAST(i AS VARCHAR), '?')", {"1", "2", "3", "?"}),
+        ("concat(c, CAST(b AS VARCHAR))", {"ftrue", "ffalse", "mtrue", "mfalse", "true", "false", "f", "m", ""}),
+        ("upper(c)", {"F", "M"}),
+        ("lower(NULLIF(c, 'f'))", {"m", None}),
+    ],
+)
+def test_what_an_expression_makes_of_null_is_public_too(key, listed):
+    columns = (
+        Column("u", "BIGINT"),
+        Column("c", "VARCHAR", keys=("f", "m")),
+        Column("b", "BOOLEAN"),
+        Column("i", "BIGINT", bounds=(1, 3)),
+    )
+    catalog = Catalog({"t": Table("t", columns, "t", "unit", "u")})
+    (grouped,) = parse(f"SELECT {key} AS k, COUNT(*) FROM t GROUP BY k", catalog).blocks
+    assert set(grouped.keys[0].values) == listed
+    (counted,) = parse(f"SELECT COUNT(DISTINCT {key}) FROM t", catalog).blocks
+    assert counted.aggregates[0].values == len(listed - {None})
+    every = product(("'f'", "'m'", "NULL"), ("true", "false", "NULL"), ("1", "2", "3", "NULL"))
+    values = [f"({u}, {c}, {b}, {i})" for u, (c, b, i) in enumerate(every)]
+    ENGINE.execute(f"CREATE OR REPLACE TABLE t AS SELECT * FROM (VALUES {', '.join(values)}) AS t(u, c, b, i)")
+    found = {row[0] for row in ENGINE.execute(f"SELECT k0 FROM ({grouped.rows})").fetchall()}
+    assert found - {None} == listed - {None}
+
+
+def test_so_many_columns_that_may_be_missing_are_private():
+    names = [f"b{i}" for i in range(10)]
+    columns = (Column("u", "BIGINT"), *(Column(name, "BOOLEAN") for name in names))
+    catalog = Catalog({"t": Table("t", columns, "t", "unit", "u")})
+    for used, public in ((4, True), (10, False)):
+        key = " || ".join(f"CAST({name} AS VARCHAR)" for name in names[:used])
+        (block,) = parse(f"SELECT {key} AS k, COUNT(*) FROM t GROUP BY k", catalog).blocks
+        assert (block.keys[0].values is not None) == public

@@ -16,8 +16,9 @@ from discreet.query.cells import cells, printable
 from discreet.query.columns import columns_of
 from discreet.query.error_bars import ErrorBars
 from discreet.query.estimates import noisy_table
-from discreet.query.intervals import takes_extremes, with_intervals
+from discreet.query.intervals import picks_rows, takes_extremes, with_intervals
 from discreet.query.losses import summed
+from discreet.query.pooling import pairs_for
 from discreet.query.projection import plain_columns, projected
 from discreet.query.report import bound_names, doubts_of
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from discreet.query.columns import AnswerColumn
     from discreet.query.measuring import Measured
     from discreet.query.plan import Question
+    from discreet.query.pooling import Pairs
     from discreet.query.target import Target
 
 __all__ = ["Answer"]
@@ -37,7 +39,11 @@ __all__ = ["Answer"]
 _SHOWN = 20
 _NO_GROUP = (
     "No group is shown: too few units share one, or all were filtered out. Group by something coarser, pay more, or "
-    "declare the groups in the policy (keys, or bounds of whole numbers and dates)."
+    "declare the groups in the policy (keys, keys_from a public table, or bounds of whole numbers and dates)."
+)
+_PICKED = (
+    "these rows were picked by noisy numbers, the largest of which are too large more often than not: of the rows that "
+    "are shown fewer intervals hold; see a higher confidence, such as intervals(0.999)"
 )
 
 
@@ -86,7 +92,7 @@ class Answer:
     def schema(self) -> tuple[AnswerColumn, ...]:
         """What each column is: its type, the aggregate that it shows, the noise in it and the bound on one unit."""
         bounded = self.intervals().column_names
-        ends = {name for name in self.columns if f"{name}_low" in bounded}
+        ends = {name for name in self.columns if self._pairs[0].of(name)[0] in bounded}
         return columns_of(self.question, self._measured, self._table, ends=ends)
 
     def to_arrow(self) -> pa.Table:
@@ -149,7 +155,9 @@ class Answer:
 
         The other columns, those without intervals, name the groups. The options are those of `discreet.plots.draw`.
         """
-        bars = ErrorBars.of(self.intervals(confidence), column, names=self.columns, confidence=confidence)
+        bars = ErrorBars.of(
+            self.intervals(confidence), column, names=self.columns, confidence=confidence, pair=self._pairs[0]
+        )
         return bars.plot(ax=ax, label=label, title=title, path=path)
 
     def intervals(self, confidence: float = 0.95, *, allowance: float = 1.0) -> pa.Table:
@@ -159,6 +167,7 @@ class Answer:
         what a chosen bound cuts off, see "How each aggregate is made private". What the policy or the question itself
         limits (declared bounds, `max_rows`, `max_groups`) is not in it. A number that is computed from others, also
         over several groups, has an interval that combines theirs; `no_interval` says which columns have none, and why.
+        If a column of the question ends with _low or _high itself, the ends are <column>_interval_low and so on.
 
         The allowance is made for tables in which few units are many times larger than the others. Whoever knows that
         some are asks for more: with `allowance=4` it is four times as large. `cautions` says where that is advisable.
@@ -167,7 +176,10 @@ class Answer:
         groups = sum(block.groups for block in self._measured)
         at_once = 1 - (1 - level) / max(1, groups) if takes_extremes(self.question) else None
         blocks = [block.allowing(times) for block in self._measured]
-        tables = {f"noisy_{i}": noisy_table(block, level, at_once=at_once) for i, block in enumerate(blocks)}
+        tables = {
+            f"noisy_{i}": noisy_table(block, level, at_once=at_once, pairs=self._pairs)
+            for i, block in enumerate(blocks)
+        }
         shown, known = _sandbox(os.getpid()), {**tables, **self._public}
         try:
             return shown.run(self._with_ends[0], known)
@@ -181,22 +193,28 @@ class Answer:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Where intervals of chosen bounds may be too short, as far as the released numbers tell.
+        """Where intervals may be too short, as far as the released numbers and the question tell.
 
         Printed answers have them below the table, but for the one that is so of all small tables.
         """
         return self._cautions()
 
     def _cautions(self, *, grave: bool = False) -> tuple[str, ...]:
-        found = (line for block in self._measured for line in doubts_of(block.plan, block.doubts, grave=grave))
-        return tuple(dict.fromkeys(found))
+        found = [line for block in self._measured for line in doubts_of(block.plan, block.doubts, grave=grave)]
+        if any(block.groups > 1 for block in self._measured) and picks_rows(self.question):
+            found.append(_PICKED)
+        return tuple(dict.fromkeys(found)) if len(self) else ()
 
     @cached_property
     def _with_ends(self) -> tuple[str, dict[str, str]]:
         lost = tuple(
             summed(block.groups, gaussian=block.plan.gaussian, single=block.plan.single) for block in self._measured
         )
-        return with_intervals(self.question, self._numbers, lost)
+        return with_intervals(self.question, self._numbers, lost, pairs=self._pairs)
+
+    @cached_property
+    def _pairs(self) -> Pairs:
+        return pairs_for(self.question.after)
 
     @property
     def _numbers(self) -> set[str]:
@@ -217,7 +235,7 @@ class Answer:
         return found
 
     def _rows(self, table: pa.Table) -> tuple[list[str], list[list[str]]]:
-        shown = cells(table.slice(0, _SHOWN).to_pylist(), self.columns)
+        shown = cells(table.slice(0, _SHOWN).to_pylist(), self.columns, self._pairs[0])
         return [printable(name) for name in self.columns], shown
 
     def show(self, confidence: float = 0.95) -> str:
@@ -242,25 +260,33 @@ class Answer:
 
     def _remarks(self, table: pa.Table) -> list[str]:
         """Why numbers are missing, and intervals, and which ones may be too short."""
-        ends = {name: (f"{name}_low", f"{name}_high") for name in self.columns if f"{name}_low" in table.column_names}
+        named = {name: self._pairs[0].of(name) for name in self.columns}
+        ends = {name: both for name, both in named.items() if both[0] in table.column_names}
         rows = table.slice(0, _SHOWN).to_pylist()
         lines = []
         if any(row[name] is None and row[low] is not None for row in rows for name, (low, _) in ends.items()):
             lines.append("NULL: too few rows to compute it from, as far as the noise tells")
-        elif any(all(_infinite(row[end]) for end in both) for row in rows for both in ends.values()):
+        if any(all(_infinite(row[end]) for end in both) for row in rows for both in ends.values()):
             ranks = [rank for block in self._measured for rank in block.plan.ranks]
             free = any(rank.function == "quantile" and rank.bounds is None for rank in ranks)
             why = "no bounds of the values are declared" if free else "a denominator may be 0 within its noise"
             lines.append(f"no brackets: nothing is known, because {why}")
         lines += [f"no interval for {name}: {reason}" for name, reason in self.no_interval.items()]
+        lines += [f"rows in which {label} is NULL are in no group" for label in self._without_null]
         return lines + [f"caution: {line}" for line in self._cautions(grave=True)]
+
+    @property
+    def _without_null(self) -> list[str]:
+        """The keys whose values are public because of their type or bounds, and whose NULL is not among them."""
+        keys = [key for block in self._measured for key in block.plan.block.keys]
+        return list(dict.fromkeys(key.label for key in keys if key.inferred))
 
     def _foot(self, table: pa.Table, confidence: float) -> str:
         paid = "nothing, it was answered before" if self.repeated else str(self.target)
         if self.target is None:
             paid = "nothing, no row of people was read"
         level = f"{100 * confidence:.10g} % intervals in brackets · "
-        return f"{level if table.num_columns > len(self.columns) else ''}paid: {paid}"
+        return f"{level if table.num_columns > len(self.columns) and len(self) else ''}paid: {paid}"
 
     def _repr_html_(self) -> str:
         shown = self.intervals(0.95)

@@ -43,7 +43,7 @@ class Table:
 
     `level` is "unit" (the column `unit` says whose row it is), "row" (every row is a unit of its own) or "public".
     `one_row` says that a unit has one row at most: a fact that the plan enforces where it relies on it.
-    `relation` is what the engine calls it, already quoted.
+    `relation` is what the engine calls it, already quoted. `notes` say what of its source is left out, by rule.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Table:
     level: str = "unit"
     unit: str | None = None
     one_row: bool = False
+    notes: tuple[str, ...] = ()
 
     def column(self, name: str) -> Column | None:
         """The column of this name, by SQL's rule for names: case does not matter."""

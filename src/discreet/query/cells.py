@@ -6,8 +6,12 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from discreet.query.pooling import ENDS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from discreet.query.pooling import Pair
 
 __all__ = ["cells", "printable"]
 
@@ -15,7 +19,7 @@ _LARGE, _FINE = 1e15, 12
 _UNKNOWN = "…"
 
 
-def cells(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[list[str]]:
+def cells(rows: Sequence[Mapping[str, Any]], names: Sequence[str], pair: Pair = ENDS[0]) -> list[list[str]]:
     """For each row a text for each name: the value, and the ends <name>_low and <name>_high in brackets.
 
     A number is shown with three digits of its error, whole from there on and never in powers of ten below 1e15; one
@@ -28,9 +32,7 @@ def cells(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[list[
     1234568  [1204568, 1264568]
        5.25  [   4.75,    5.75]
     """
-    columns = [
-        _column([(row[name], row.get(f"{name}_low"), row.get(f"{name}_high")) for row in rows]) for name in names
-    ]
+    columns = [_column([(row[name], *map(row.get, pair.of(name))) for row in rows]) for name in names]
     return [list(row) for row in zip(*columns, strict=True)]
 
 

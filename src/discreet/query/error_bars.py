@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.divergence.drawing import Drawable
 from discreet.errors import InvalidArgument
+from discreet.query.pooling import ENDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.query.pooling import Pair
 
 __all__ = ["ErrorBars"]
 
@@ -31,9 +34,11 @@ class ErrorBars(Drawable):
     highs: list[float]
 
     @classmethod
-    def of(cls, table: pa.Table, column: str | None, *, names: list[str], confidence: float) -> ErrorBars:
+    def of(
+        cls, table: pa.Table, column: str | None, *, names: list[str], confidence: float, pair: Pair = ENDS[0]
+    ) -> ErrorBars:
         """Of the table with intervals; without a name, the first column that has one."""
-        measures = [name for name in names if f"{name}_low" in table.column_names]
+        measures = [name for name in names if pair.of(name)[0] in table.column_names]
         if column is None and measures:
             column = measures[0]
         if column is None or column not in measures:
@@ -45,9 +50,7 @@ class ErrorBars(Drawable):
             places = [row[keys[0]] for row in rows]
         else:
             places = [", ".join(str(row[key]) for key in keys) for row in rows]
-        values, lows, highs = (
-            _numbers([row[name] for row in rows]) for name in (column, f"{column}_low", f"{column}_high")
-        )
+        values, lows, highs = (_numbers([row[name] for row in rows]) for name in (column, *pair.of(column)))
         return cls(column, confidence, keys, places, values, lows, highs)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from discreet.query.laws import NoisySum
     from discreet.query.measuring import Measured
     from discreet.query.plan import Aggregate
+    from discreet.query.pooling import Pairs
     from discreet.query.ranks.answer import RankAnswer
 
 __all__ = ["noisy_table"]
@@ -30,10 +31,13 @@ Interval = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 _EPOCH = dt.date(1970, 1, 1)
 
 
-def noisy_table(measured: Measured, confidence: float | None = None, *, at_once: float | None = None) -> pa.Table:
+def noisy_table(
+    measured: Measured, confidence: float | None = None, *, at_once: float | None = None, pairs: Pairs = ENDS
+) -> pa.Table:
     """Keys and aggregates as an Arrow table; with a confidence also the ends <aggregate>_low and <aggregate>_high.
 
     The ends <aggregate>_least and <aggregate>_most are those at the confidence `at_once`, for all groups at once.
+    `pairs` has other names for both.
     """
     import pyarrow as pa
 
@@ -42,11 +46,12 @@ def noisy_table(measured: Measured, confidence: float | None = None, *, at_once:
         columns[key.column] = _key_array(measured.keys[key.column])
     for aggregate in measured.plan.block.aggregates:
         columns[aggregate.column] = _shown(_values(measured, aggregate), aggregate)
-        for level, pair in zip((confidence, at_once), ENDS, strict=True):
+        for level, pair in zip((confidence, at_once), pairs, strict=True):
             if level is not None:
-                low, high = _interval(measured, aggregate, level)
-                columns[f"{aggregate.column}_{pair.low}"] = _shown(low, aggregate, up=False)
-                columns[f"{aggregate.column}_{pair.high}"] = _shown(high, aggregate, up=True)
+                for end, name, up in zip(
+                    _interval(measured, aggregate, level), pair.of(aggregate.column), (False, True), strict=True
+                ):
+                    columns[name] = _shown(end, aggregate, up=up)
     if not columns:
         columns["nothing"] = pa.nulls(measured.groups)
     return pa.table(columns)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from discreet.query.moments import moments_of
-from discreet.query.pooling import ENDS, MIXED, Ends, Lacking, Noise, Pair, double, is_double, is_pool, pooled
+from discreet.query.pooling import ENDS, MIXED, Ends, Lacking, Noise, double, is_double, is_pool, pooled
 from discreet.query.shifting import shifted_ends
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from discreet.query.plan import Block, Question
+    from discreet.query.pooling import Pair, Pairs
 
-__all__ = ["takes_extremes", "with_intervals"]
+__all__ = ["picks_rows", "takes_extremes", "with_intervals"]
 
 _SELECTED = "which groups are shown was decided with noise, and what the others have is missing from it"
 _KEPT = "it is taken over rows that noisy numbers have picked"
@@ -41,15 +42,15 @@ _DEEP = "the SELECT list is nested too deeply"
 
 
 def with_intervals(
-    question: Question, numbers: Collection[str], lost: tuple[float, ...] = ()
+    question: Question, numbers: Collection[str], lost: tuple[float, ...] = (), *, pairs: Pairs = ENDS
 ) -> tuple[str, dict[str, str]]:
     """`question.after` with two more columns for each output that has an interval; `numbers` are the numeric ones.
 
     Beside it stand the outputs that are noisy and have no interval, each with the reason. `lost` says for each block
-    how many times larger the allowance for what is cut off is in sums over groups.
+    how many times larger the allowance for what is cut off is in sums over groups, and `pairs` what ends are called.
     """
     try:
-        return _ends(question, numbers, lost)
+        return _ends(question, numbers, lost, pairs)
     except RecursionError:  # a sum of sixty aggregates, say
         return question.after, dict.fromkeys(numbers, _DEEP)
 
@@ -60,24 +61,45 @@ def takes_extremes(question: Question) -> bool:
     return "MAX(" in text or "MIN(" in text
 
 
-def _ends(question: Question, numbers: Collection[str], lost: tuple[float, ...]) -> tuple[str, dict[str, str]]:
+def picks_rows(question: Question) -> bool:
+    """Whether noisy numbers decide which rows are shown: the largest of them, or those beyond a threshold."""
+    import sqlglot
+    from sqlglot import exp
+
+    tree = sqlglot.parse_one(question.after, read="duckdb")
+    if not isinstance(tree, exp.Select):
+        return False
+    try:
+        scope, _ = _walk(question, (), ENDS)._scope(tree)
+    except RecursionError:
+        return False
+    return scope.picked == _KEPT or (tree.args.get("limit") is not None and scope.depends(tree.args.get("order")))
+
+
+def _ends(
+    question: Question, numbers: Collection[str], lost: tuple[float, ...], pairs: Pairs
+) -> tuple[str, dict[str, str]]:
     import sqlglot
     from sqlglot import exp
 
     tree = sqlglot.parse_one(question.after, read="duckdb")
     if not isinstance(tree, exp.Select):
         return question.after, {}
-    walk = _Walk(
+    found = _walk(question, lost, pairs).widened(tree, numbers)
+    return tree.sql(dialect="duckdb"), found.lacking
+
+
+def _walk(question: Question, lost: tuple[float, ...], pairs: Pairs) -> _Walk:
+    return _Walk(
         noisy={
             f"noisy_{i}": _noises(block, i, lost=lost[i] if lost else 1.0) for i, block in enumerate(question.blocks)
         },
         selected=frozenset(
             f"noisy_{i}" for i, block in enumerate(question.blocks) if any(key.values is None for key in block.keys)
         ),
-        pairs=ENDS if takes_extremes(question) else ENDS[:1],
+        pairs=pairs if takes_extremes(question) else pairs[:1],
+        at_once=pairs[1],
     )
-    found = walk.widened(tree, numbers)
-    return tree.sql(dialect="duckdb"), found.lacking
 
 
 def _noises(block: Block, number: int, *, lost: float) -> dict[str, Noise]:
@@ -138,6 +160,7 @@ class _Walk:
     noisy: Mapping[str, dict[str, Noise]]
     selected: frozenset[str]
     pairs: tuple[Pair, ...]
+    at_once: Pair
 
     def widened(self, select: exp.Select, numbers: Collection[str] | None) -> _Found:
         """Add the ends to a SELECT, in place; `numbers` are the numeric outputs, None within the question."""
@@ -165,8 +188,8 @@ class _Walk:
             for pair, end in zip(self.pairs, ends, strict=False):
                 assert end is not None
                 columns[name] = end.noise
-                for one, which in ((end.low, pair.low), (end.high, pair.high)):
-                    projections.append(exp.alias_(one, f"{name}_{which}", quoted=True))
+                for one, called in zip((end.low, end.high), pair.of(name), strict=True):
+                    projections.append(exp.alias_(one, called, quoted=True))
         select.set("expressions", projections)
         picked = scope.picked
         if select.args.get("limit") or select.args.get("distinct") or scope.depends(select.args.get("having")):
@@ -207,8 +230,8 @@ class _Walk:
         found = [self.widened(part, None) for part in parts if isinstance(part, exp.Select)]
         if len(found) == 1:
             return found[0]
-        names = [p.alias_or_name for p in parts[0].expressions]
-        names = [name for name in names if not name.endswith(tuple(f"_{end}" for end in _all_ends()))]
+        ends = {end for pair in self.pairs for name in found[0].columns for end in pair.of(name)}
+        names = [p.alias_or_name for p in parts[0].expressions if p.alias_or_name not in ends]
         lacking = {name: why for one in found for name, why in one.lacking.items()}
         noisy = {name for one in found for name in one.columns} - set(lacking)
         tables = tuple(table for one in found for table in one.tables)
@@ -216,11 +239,11 @@ class _Walk:
             by_name = {p.alias_or_name: p for p in part.expressions}
             projections = [by_name[name] for name in names]
             for name in (name for name in names if name in noisy):
-                for end in (end for pair in self.pairs for end in (pair.low, pair.high)):
+                for end in (end for pair in self.pairs for end in pair.of(name)):
                     if name in own.columns:
-                        projections.append(by_name[f"{name}_{end}"])
+                        projections.append(by_name[end])
                     else:  # no noise in this part: the column is its own end
-                        projections.append(exp.alias_(by_name[name].unalias().copy(), f"{name}_{end}", quoted=True))
+                        projections.append(exp.alias_(by_name[name].unalias().copy(), end, quoted=True))
             part.set("expressions", projections)
         # Of several parts it is not known which columns share noise: all of them, to be safe.
         apart = len(set(tables)) == len(tables) and all(noise.apart for one in found for noise in one.columns.values())
@@ -263,10 +286,15 @@ class _Walk:
             if isinstance(node, exp.Column):
                 noise = scope.noise(node)
                 if noise is not None:
-                    ends = Ends(_end(node, pair.low), _end(node, pair.high), noise)
+                    low, high = (_named(node, end) for end in pair.of(node.name))
+                    ends = Ends(low, high, noise)
             elif is_pool(node):
                 ends = pooled(
-                    node, pair, ends_of=lambda inner, level: self.ends(inner, scope, level), depends=scope.depends
+                    node,
+                    pair,
+                    at_once=self.at_once,
+                    ends_of=lambda inner, level: self.ends(inner, scope, level),
+                    depends=scope.depends,
                 )
                 if scope.picked and (ends is not None or not isinstance(node, exp.Window)):
                     raise Lacking(scope.picked)
@@ -292,19 +320,15 @@ class _Walk:
             return None
         by_name = {p.alias_or_name: p for p in inner.expressions}
         ends = []
-        for which in (pair.low, pair.high):
+        for end in pair.of(name):
             one = inner.copy()
-            one.set("expressions", [by_name[f"{name}_{which}"].copy()])
+            one.set("expressions", [by_name[end].copy()])
             ends.append(exp.Subquery(this=one))
         return Ends(ends[0], ends[1], replace(found.columns[name], apart=False))
 
 
 def _pools(value: exp.Expr) -> bool:
     return any(is_pool(node) for node in value.walk())
-
-
-def _all_ends() -> list[str]:
-    return [end for pair in ENDS for end in (pair.low, pair.high)]
 
 
 def _parts(tree: exp.Expr) -> Iterator[exp.Expr]:
@@ -319,9 +343,9 @@ def _parts(tree: exp.Expr) -> Iterator[exp.Expr]:
         yield tree
 
 
-def _end(column: exp.Column, which: str) -> exp.Expr:
+def _named(column: exp.Column, name: str) -> exp.Expr:
     from sqlglot import exp
 
     edge = column.copy()
-    edge.set("this", exp.to_identifier(f"{column.name}_{which}", quoted=True))
+    edge.set("this", exp.to_identifier(name, quoted=True))
     return edge

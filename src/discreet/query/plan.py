@@ -34,7 +34,8 @@ class Key:
     `column` is its name in `Block.rows` and in the noisy table (k0, k1, ...); `sql_type` its DuckDB type; `label` what
     the analyst wrote. `values` are the public values that appear in the answer whether anyone has them or not (None:
     which values exist is private, and they are selected). `of_unit` says that all rows of a unit share the value, by
-    the operators above: the engine enforces it by taking one value for each unit.
+    the operators above: the engine enforces it by taking one value for each unit. `inferred` says that nobody declared
+    the values, NULL is none of them, and rows in which it is are in no group.
     """
 
     column: str
@@ -42,6 +43,7 @@ class Key:
     label: str
     values: tuple[Any, ...] | None = None
     of_unit: bool = False
+    inferred: bool = False
 
     @cached_property
     def digest(self) -> str:

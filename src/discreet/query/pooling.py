@@ -33,7 +33,21 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-__all__ = ["ENDS", "MIXED", "Ends", "Lacking", "Noise", "Pair", "double", "is_double", "is_pool", "parsed", "pooled"]
+__all__ = [
+    "ENDS",
+    "MIXED",
+    "Ends",
+    "Lacking",
+    "Noise",
+    "Pair",
+    "Pairs",
+    "double",
+    "is_double",
+    "is_pool",
+    "pairs_for",
+    "parsed",
+    "pooled",
+]
 
 MIXED = "mixed"
 """The noise of a column that is made of several; what is combined with it is added up."""
@@ -44,14 +58,40 @@ _ZERO, _NAN = "CAST(0 AS DOUBLE)", "CAST('NaN' AS DOUBLE)"
 
 @dataclass(frozen=True)
 class Pair:
-    """The names of the two ends of an interval."""
+    """What the two ends of an interval are called, behind the name of the column and a line below."""
 
     low: str
     high: str
 
+    def of(self, name: str) -> tuple[str, str]:
+        """The names of both ends of a column."""
+        return f"{name}_{self.low}", f"{name}_{self.high}"
 
-ENDS = (Pair("low", "high"), Pair("least", "most"))
+
+Pairs = tuple[Pair, Pair]
+
+ENDS: Pairs = (Pair("low", "high"), Pair("least", "most"))
 """The ends at the confidence asked for, and those that hold for all groups at once."""
+
+
+def pairs_for(sql: str) -> Pairs:
+    """The same, by other names if something in the SQL is called so already: price_low is a name as others are."""
+    import sqlglot
+    from sqlglot import exp
+
+    used: set[str] = set()
+    if any(end in sql.lower() for end in _endings(ENDS)):
+        tree = sqlglot.parse_one(sql, read="duckdb")
+        used = {name.name.lower() for name in tree.find_all(exp.Identifier)}
+    pairs, before = ENDS, ""
+    while any(name.endswith(_endings(pairs)) for name in used):
+        before += "interval_"
+        pairs = (Pair(f"{before}low", f"{before}high"), Pair(f"{before}least", f"{before}most"))
+    return pairs
+
+
+def _endings(pairs: Pairs) -> tuple[str, ...]:
+    return tuple(f"_{end}" for pair in pairs for end in (pair.low, pair.high))
 
 
 @dataclass(frozen=True)
@@ -90,10 +130,14 @@ def pooled(
     node: exp.Expr,
     pair: Pair,
     *,
+    at_once: Pair,
     ends_of: Callable[[exp.Expr, Pair], Ends | None],
     depends: Callable[..., bool],
 ) -> Ends | None:
-    """The ends of an aggregate or window function; None if there is no noise in it."""
+    """The ends of an aggregate or window function; None if there is no noise in it.
+
+    `at_once` are those that hold for all rows together, for what is the largest or smallest of them.
+    """
     from sqlglot import exp
 
     call = node.this if isinstance(node, exp.Window) else node
@@ -104,7 +148,7 @@ def pooled(
     if isinstance(call, exp.Sum | exp.Avg):
         return _sum(node, call, pair, ends_of)
     if isinstance(call, exp.Max | exp.Min):
-        return _extreme(node, call, pair, ends_of)
+        return _extreme(node, call, pair, at_once, ends_of)
     if isinstance(call, exp.Lag | exp.Lead | exp.FirstValue | exp.LastValue):
         return _shifted(node, call, pair, ends_of)
     raise Lacking(f"no interval is known for {call.key.upper()} of noisy numbers")
@@ -150,10 +194,12 @@ def _sum(node: exp.Expr, call: exp.Expr, pair: Pair, ends_of: Callable[[exp.Expr
     return Ends(parsed(f"{centre} - {below}"), parsed(f"{centre} + {above}"), replace(row.noise, apart=apart))
 
 
-def _extreme(node: exp.Expr, call: exp.Expr, pair: Pair, ends_of: Callable[[exp.Expr, Pair], Ends | None]) -> Ends:
+def _extreme(
+    node: exp.Expr, call: exp.Expr, pair: Pair, at_once: Pair, ends_of: Callable[[exp.Expr, Pair], Ends | None]
+) -> Ends:
     from sqlglot import exp
 
-    once, all_at_once = _row(call, pair, ends_of), _row(call, ENDS[1], ends_of)
+    once, all_at_once = _row(call, pair, ends_of), _row(call, at_once, ends_of)
     apart = once.noise.apart and not isinstance(node, exp.Window)
     low, high = (all_at_once.low, once.high) if isinstance(call, exp.Max) else (once.low, all_at_once.high)
     ends = []

@@ -54,8 +54,16 @@ def resolve(policy: Policy, engine: Engine) -> Catalog:
             level=table.level,
             unit=unit,
             one_row=table.rows_per_unit == 1,
+            notes=_left_out(name, table.source),
         )
     return Catalog(catalog)
+
+
+def _left_out(name: str, source: Any) -> tuple[str, ...]:
+    """Which rows of a source are in no answer."""
+    if not in_files(source) or files_of(source).kind != "csv":
+        return ()
+    return (f"lines of {name} that have too few cells, or bytes that are not UTF-8, are not counted",)
 
 
 def _apart(policy: Policy) -> None:

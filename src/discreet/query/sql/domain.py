@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["public_values", "size_of", "values_that_meet"]
 
-MOST_COMBINATIONS = 5000
+MOST_COMBINATIONS, MOST_WITH_NULL = 5000, 20_000
 MOST_WORTH_KNOWING = 1 << 31  # no number of values that anybody counts is near all whole numbers of 32 bits
 
 
@@ -22,6 +22,7 @@ def public_values(value: Value) -> tuple[Any, ...] | None:
 
     What the operators know comes first. Otherwise, if every column of the expression has finitely many public values,
     the engine computes the expression for all of them: then the list has exactly the form that the engine gives rows.
+    Any of them may be missing, too: what the expression makes of NULL is listed, unless that is NULL.
     """
     if value.values is not None:
         return value.values
@@ -29,20 +30,24 @@ def public_values(value: Value) -> tuple[Any, ...] | None:
         return None
     if math.prod(len(column.values) for column in value.inputs) > MOST_COMBINATIONS:
         return None
+    if math.prod(len(column.values) + 1 for column in value.inputs) > MOST_WITH_NULL:
+        return None
     import duckdb
 
     sql, tables = value.sql, []
     for i, column in enumerate(value.inputs):
         sql = sql.replace(column.sql, f"d{i}.v")
         exact = column.type_name == "FLOAT" or column.type_name.startswith("DECIMAL")
-        rows = ", ".join(f"({string(str(one)) if exact else literal_sql(one)})" for one in column.values)
-        tables.append(f"(SELECT TRY_CAST(v AS {column.type_name}) AS v FROM (VALUES {rows}) AS list(v)) AS d{i}")
+        rows = [string(str(one)) if exact else literal_sql(one) for one in column.values]
+        listed = f"(VALUES {', '.join([*(f'({one}, true)' for one in rows), '(NULL, false)'])}) AS list(v, l)"
+        tables.append(f"(SELECT TRY_CAST(v AS {column.type_name}) AS v, l FROM {listed}) AS d{i}")
+    whole = " AND ".join(f"d{i}.l" for i, _ in enumerate(tables))
     with duckdb.connect() as engine:
         try:
-            found = engine.execute(f"SELECT DISTINCT {sql} FROM {', '.join(tables)} ORDER BY 1").fetchall()
+            found = engine.execute(f"SELECT {sql}, bool_or({whole}) FROM {', '.join(tables)} GROUP BY 1 ORDER BY 1")
         except duckdb.Error:
             return None
-    return tuple(row[0] for row in found)
+        return tuple(one for one, of_values in found.fetchall() if one is not None or of_values)
 
 
 def size_of(value: Value) -> int | None:

@@ -267,6 +267,8 @@ class Grouping:
         notes = []
         if not row_level:
             notes.append("rows without a unit are not counted")
+        for name in relation.tables:
+            notes += self.planner.catalog.tables[name.lower()].notes
         keys = []
         for i, (inside, node, _) in enumerate(self.keys.values()):
             label = source.written(node)
@@ -285,7 +287,9 @@ class Grouping:
                     f"few people share a value of {label}: group by buckets, such as FLOOR(x / 10) * 10, of a column "
                     "with bounds"
                 )
-            keys.append(Key(f"k{i}", inside.type.name, label, values, inside.of_unit))
+            meant = self.aliases.get(node.name.lower(), node) if isinstance(node, exp.Column) else node
+            inferred = values is not None and None not in values and _may_be_null(meant, inside)
+            keys.append(Key(f"k{i}", inside.type.name, label, values, inside.of_unit, inferred))
         columns = [] if relation.unit is None else [(relation.unit.sql, "u")]
         columns += [(inside.sql, f"k{i}") for i, (inside, _, _) in enumerate(self.keys.values())]
         alone = {"": self._rows(columns)}
@@ -338,6 +342,16 @@ class _Outer(Rows):
     def named(self, text: str) -> str | None:
         """The name of the SELECT list, or the column below, that a text is."""
         return text if text.lower() in self.aliases else self._below.named(text)
+
+
+def _may_be_null(node: exp.Expr, value: Value) -> bool:
+    """Whether a key with values that nobody declared is NULL where its column is: truth values, parts of dates."""
+    node = node.unnest()
+    if isinstance(node, exp.Column):
+        return value.kind == "boolean"
+    compares = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ, exp.NEQ, exp.Between, exp.In, exp.Like)
+    parts = (exp.Year, exp.Quarter, exp.Month, exp.Week, exp.Day, exp.DayOfWeek, exp.DayOfMonth, exp.Extract, exp.Hour)
+    return isinstance(node, (*compares, *parts))
 
 
 def _key_value(value: Value) -> Value:
