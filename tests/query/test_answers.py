@@ -202,3 +202,18 @@ def test_the_stated_number_of_rows_holds_although_the_declaration_is_wrong(text,
         engine.execute("INSERT INTO users SELECT user_id, 'xx', 1999 FROM users")
         if most is not None and not block.row_level:
             assert max(map(len, _rows_by_unit(engine, block.rows).values())) == most
+
+
+@pytest.mark.parametrize("truism", ["1 = 1 AND age > 5", "age > 5 AND TRUE", "(TRUE) AND (('a' = 'a') AND age > 5)"])
+def test_conditions_that_are_always_true_make_no_other_question(engine, truism):
+    plain, written = (f"SELECT COUNT(*) FROM visits WHERE {condition}" for condition in ("age > 5", truism))
+    assert parse(written, shop.CATALOG).canonical == parse(plain, shop.CATALOG).canonical
+    assert (
+        parse("SELECT COUNT(*) FROM visits WHERE 1 = 1", shop.CATALOG).canonical
+        == parse("SELECT COUNT(*) FROM visits", shop.CATALOG).canonical
+    )
+    for other in ("FALSE", "1 = 2", "age = age", "1 = 1 OR age > 5", "NULL = NULL"):
+        text = f"SELECT COUNT(*) FROM visits WHERE {other}"
+        question = parse(text, shop.CATALOG)
+        assert question.canonical != parse("SELECT COUNT(*) FROM visits", shop.CATALOG).canonical
+        assert noiseless.same(noiseless.answer(question, engine), engine.execute(text).fetchall())

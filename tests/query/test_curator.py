@@ -716,3 +716,13 @@ def test_a_question_that_is_stopped_by_the_user_says_so_and_stays_paid(monkeypat
         (entry,) = curator.ledger.entries(kind="reserve")
         assert entry.state == "failed"
         assert curator.remaining < BUDGET.epsilon
+
+
+def test_a_curator_says_what_is_left_of_the_data_and_for_whom() -> None:
+    with Ledger.in_memory() as ledger:
+        ledger.establish("visits", BUDGET)
+        ledger.limit("visits", Budget(epsilon=3.0, delta=1e-6), analyst="ada")
+        with opened(ledger=ledger, budget=None, analyst="ada") as curator:
+            assert repr(curator).endswith(f"; 20 of {BUDGET} left; 3 left for ada>")
+        with opened(ledger=ledger, budget=None) as curator:
+            assert repr(curator).endswith(f"; 20 of {BUDGET} left>")

@@ -356,7 +356,10 @@ class Curator:
         if self._closed:
             return f"<Curator of '{self.policy.name}', closed>"
         names = ", ".join(table.name for table in self._catalog.tables.values())
-        return f"<Curator of '{self.policy.name}' ({names}); {self.remaining:.6g} of {self.budget} left>"
+        left, others = self.remaining, self.ledger.standings(self.policy.name)
+        whole = next((one.remaining for one in others if one.holder == "dataset"), left)
+        own = f"; {left:.6g} left for {self.analyst}" if left < whole else ""
+        return f"<Curator of '{self.policy.name}' ({names}); {whole:.6g} of {self.budget} left{own}>"
 
     # ---------------------------------------------------------------- steps
 

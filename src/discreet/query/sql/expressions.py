@@ -79,7 +79,9 @@ class Expressions:
         value = handler(self, node)
         if value.weight > MOST_WEIGHT or len(value.sql) > MOST_SQL:
             raise self.source.refusal(
-                "this expression grows too large", advice="join fewer or shorter texts, or compute it in steps", at=node
+                "this expression grows too large",
+                advice="write x IN (...) in place of many ORs, join fewer or shorter texts, or compute it in steps",
+                at=node,
             )
         return value
 

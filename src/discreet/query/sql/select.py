@@ -39,7 +39,7 @@ def selected(planner: Planner, node: exp.Select, names: Names) -> Relation:
     names = planner.with_names(node, names)
     relation = from_clause(planner, node, names)
     where = node.args.get("where")
-    condition = None if where is None else where.this
+    condition = None if where is None else _without_truisms(where.this)
     if condition is not None:
         condition = without_exists(planner, relation, condition, names)
         relation, condition = with_memberships(planner, relation, condition, names)
@@ -137,3 +137,15 @@ def _distinct(planner: Planner, relation: Relation, names: Names) -> Relation:
     source = outside.source.replace("(SELECT ", "(SELECT DISTINCT ", 1)
     words = "once for each unit" if relation.private else ""
     return replace(outside, source=source, step=Step("distinct", words, (relation.step,)))
+
+
+def _without_truisms(condition: exp.Expr) -> exp.Expr | None:
+    """A condition without what is always true in it, as programs write it: WHERE 1 = 1 AND …; None if all of it is."""
+    inner = condition.unnest()
+    if isinstance(inner, exp.And):
+        parts = [part for part in (_without_truisms(one) for one in (inner.left, inner.right)) if part is not None]
+        if len(parts) == 2 and parts[0] is inner.left and parts[1] is inner.right:
+            return condition
+        return exp.and_(*parts, copy=False) if parts else None
+    same = isinstance(inner, exp.EQ) and isinstance(inner.left, exp.Literal) and inner.left == inner.right
+    return None if same or (isinstance(inner, exp.Boolean) and inner.this) else condition
