@@ -155,3 +155,56 @@ def test_the_order_of_a_list_does_not_decide_which_ledger_is_used(tmp_path: Path
         assert curator.ledger.path == tmp_path / "a" / "visits.ledger"
     with Curator.open(paths[::-1], unit="user_id", name="visits", budget=BUDGET) as curator:
         assert curator.remaining < 1.1
+
+
+def test_a_policy_that_names_its_ledger_uses_no_other_and_makes_none(data: Path) -> None:
+    folder = data.parent
+    with Curator.open(policy(folder, VISITS)) as curator:
+        origin = next(curator.ledger.entries()).hash
+    named = policy(folder, VISITS)
+    named.write_text(f'ledger_origin = "{origin}"\n{named.read_text()}')
+    with Curator.open(named) as curator:
+        curator.charge(Cost.pure(0.5), reason="a model")
+    for other in (folder / "other.ledger", ":memory:", Ledger.in_memory()):
+        with pytest.raises(LedgerError, match=r"is not there, and 'shop' has one|is another one than that of 'shop'"):
+            Curator.open(named, ledger=other)
+    assert not (folder / "other.ledger").exists()
+    (folder / "shop.ledger").rename(folder / "moved.ledger")
+    with pytest.raises(LedgerError, match=r"shop\.ledger is not there, and 'shop' has one already"):
+        Curator.open(named)
+    assert not (folder / "shop.ledger").exists()
+    with Curator.open(named, ledger=folder / "moved.ledger") as curator:  # it is the same wherever it is
+        assert curator.remaining < 5
+
+
+def test_another_ledger_in_the_place_of_a_named_one_is_left_as_it_is(data: Path) -> None:
+    named = policy(data.parent, VISITS)
+    named.write_text(f'ledger_origin = "{"0" * 64}"\n{named.read_text()}')
+    with Ledger.open(data.parent / "shop.ledger") as ledger:
+        before = ledger.head
+    with pytest.raises(LedgerError, match="is another one"):
+        Curator.open(named)
+    with Ledger.open(data.parent / "shop.ledger", read_only=True) as ledger:
+        assert ledger.head == before
+
+
+def test_a_policy_names_the_key_of_its_ledger(data: Path) -> None:
+    folder = data.parent
+    (folder / "ledger.key").write_bytes(b"k" * 32)
+    keyed = policy(folder, VISITS)
+    keyed.write_text(f'ledger_key = "ledger.key"\n{keyed.read_text()}')
+    with Curator.open(keyed) as curator:
+        curator.sql(COUNT, epsilon=0.5)
+    with Curator.open(keyed) as curator:
+        assert curator.sql(COUNT, epsilon=0.5).repeated
+        curator.ledger.verify()
+    with pytest.raises(LedgerError, match="was made with a key"):
+        Curator.open(policy(folder, VISITS))
+
+
+def test_whoever_has_no_budget_is_told_which_ledger_was_looked_for(data: Path) -> None:
+    with pytest.raises(InvalidArgument, match=f"there is no ledger {data.parent / 'visits.ledger'}"):
+        Curator.open(data, unit="user_id")
+    Ledger.open(data.parent / "visits.ledger").close()
+    with pytest.raises(InvalidArgument, match=f"and the ledger {data.parent / 'visits.ledger'} does not, either"):
+        Curator.open(data, unit="user_id")

@@ -124,6 +124,21 @@ def refusal(folder: Path, text: str, name: str = "policy.toml") -> str:
 # Files
 
 
+def test_the_ledger_has_a_key_beside_the_policy_and_an_origin(folder: Path) -> None:
+    origin = "0123456789abcdef" * 4
+    stated = {
+        "toml": f'ledger_key = "my.key"\nledger_origin = "{origin}"',
+        "yaml": f"ledger_key: my.key\nledger_origin: {origin}",
+    }
+    for text, name in ((TOML, "policy.toml"), (YAML, "policy.yaml")):
+        policy = Policy.load(written(folder, f"{stated[name[-4:]]}\n{text}", name))
+        assert (policy.ledger_key, policy.ledger_origin) == (folder / "my.key", origin)
+    for wrong in ("12ab", origin.upper(), f"3:{origin}"):
+        said = refusal(folder, f'ledger_origin = "{wrong}"\n{TOML}')
+        assert "policy.toml: ledger_origin" in said
+        assert "Write the 64 hexadecimal digits that `discreet query explain --json` shows" in said
+
+
 @pytest.mark.parametrize(("text", "name"), [(TOML, "policy.toml"), (YAML, "policy.yaml"), (YAML, "policy.yml")])
 def test_toml_and_yaml_say_the_same(folder: Path, engine: DuckDBEngine, text: str, name: str) -> None:
     policy = Policy.load(written(folder, text, name))

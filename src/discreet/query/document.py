@@ -62,6 +62,8 @@ _GRANT_FIELDS = {**_BUDGET_FIELDS, "period": _TEXT}
 _FILE_FIELDS = {
     "name": _NAME,
     "ledger": _TEXT,
+    "ledger_key": _TEXT,
+    "ledger_origin": _TEXT,
     "budget": _SECTION,
     "analysts": _SECTION,
     "shared": _TRUTH,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.paths import in_files
-from discreet.errors import InvalidArgument, UnitMismatch, VolatileLedger
+from discreet.errors import InvalidArgument, LedgerError, UnitMismatch, VolatileLedger
 from discreet.ledger import Ledger
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.protection import in_words
@@ -17,7 +18,7 @@ from discreet.query.policy import Policy
 if TYPE_CHECKING:
     from discreet.accounting import Budget
 
-__all__ = ["establish", "ledger_of", "ledger_path", "policy_of"]
+__all__ = ["check_there", "establish", "is_new", "ledger_of", "ledger_path", "origin_of", "policy_of"]
 
 _POLICIES = (".toml", ".yaml", ".yml")
 
@@ -68,29 +69,74 @@ def ledger_of(ledger: object, policy: Policy, source: Any, budget: Budget | None
     given = ledger is not None
     path = Path(os.fsdecode(ledger)) if ledger is not None else ledger_path(policy, source)
     in_memory = path is None or (given and str(path) == ":memory:")
-    if budget is None and (in_memory or (path is not None and not os.path.exists(path))):  # noqa: PTH110 - no, also of a name that is too long
-        raise _no_budget(policy)  # before a file is made that says nothing
     if path is not None and not in_memory:
-        return Ledger.open(path)
+        check_there(policy, path)
+        if budget is None and is_new(path):
+            raise _no_budget(policy, path)  # before a file is made that says nothing
+        return Ledger.open(path, key=policy.ledger_key)
+    if budget is None:
+        raise _no_budget(policy)
     if not given:
         warnings.warn(VolatileLedger(policy.name), stacklevel=3)
     return Ledger.in_memory()
 
 
-def _no_budget(policy: Policy) -> InvalidArgument:
+def is_new(path: str | os.PathLike[str]) -> bool:
+    """Whether opening this file makes a ledger: there is none yet, or it is empty."""
+    try:
+        facts = os.stat(path)  # noqa: PTH116 - a path as it was given
+    except (OSError, ValueError):  # also of a name that is too long
+        return True
+    return stat.S_ISREG(facts.st_mode) and facts.st_size == 0
+
+
+def origin_of(ledger: Ledger) -> str:
+    """What tells a ledger from all others: the hash of its first entry, which stays as the ledger grows and moves."""
+    return next(ledger.entries(kind="ledger")).hash
+
+
+def check_there(policy: Policy, path: Path) -> None:
+    """Refuses to begin a ledger where the policy says which one it is."""
+    if policy.ledger_origin is not None and is_new(path):
+        raise LedgerError(
+            path,
+            f"is not there, and '{policy.name}' has one already: its policy names it as ledger_origin",
+            "Put it back with every charge that was made, or mount its directory; a new one would grant the whole "
+            "budget once more.",
+        )
+
+
+def _check_origin(policy: Policy, ledger: Ledger) -> None:
+    """Refuses another ledger than the one that the policy names."""
+    if policy.ledger_origin is not None and origin_of(ledger) != policy.ledger_origin:
+        raise LedgerError(
+            "in memory" if ledger.path is None else ledger.path,
+            f"is another one than that of '{policy.name}', which its policy names as ledger_origin",
+            "Open the right one: this one does not know what was spent there.",
+        )
+
+
+def _no_budget(policy: Policy, path: Path | None = None) -> InvalidArgument:
+    looked = "" if path is None else f", and {_lacking(path)}"
     return InvalidArgument(
         "budget",
         None,
-        f"nothing says yet how much may be spent on '{policy.name}': pass Budget(epsilon=3.0, delta=1e-6), or write "
-        "[budget] in the policy",
+        f"nothing says yet how much may be spent on '{policy.name}'{looked}: pass Budget(epsilon=3.0, delta=1e-6), or "
+        "write [budget] in the policy",
     )
+
+
+def _lacking(path: Path) -> str:
+    """Where a budget was looked for: whoever meant another file can see it."""
+    return f"there is no ledger {path.absolute()}" if is_new(path) else f"the ledger {path.absolute()} does not, either"
 
 
 def establish(ledger: Ledger, policy: Policy, budget: Budget | None) -> None:
     """Sets the budget of the data, or sees that there is one: about adding or removing a unit, and these units."""
+    _check_origin(policy, ledger)
     if budget is None:
         if checked_name("name", policy.name) not in ledger.datasets():
-            raise _no_budget(policy)
+            raise _no_budget(policy, ledger.path)
         _check_adjacency(ledger.budget(policy.name))
     else:
         _check_adjacency(budget)

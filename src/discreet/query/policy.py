@@ -28,6 +28,7 @@ __all__ = ["ColumnPolicy", "Policy", "TablePolicy", "placed", "table_name"]
 EVERYBODY = "*"
 _SHOWN = 5
 _FILES = (".toml", ".yaml", ".yml")
+_HASH = re.compile(r"[0-9a-f]{64}")
 _OWN = re.compile(r"noisy_\d+|q__.*", re.IGNORECASE)
 
 
@@ -142,7 +143,9 @@ class Policy:
     `name` identifies the data set in the ledger; `analysts` are budgets of those who ask, by name, with `"*"` for
     everybody who is not named; `origin` is said in errors. `period` is how often the budget begins again, if it does,
     and `periods` the same of the budgets of analysts. `shared` gives everybody who has no budget of their own, at no
-    cost, what anybody has paid for: stored answers, and bounds that were chosen.
+    cost, what anybody has paid for: stored answers, and bounds that were chosen. `ledger_key` is the file of the
+    ledger's key, if it has one. `ledger_origin` is the hash of the ledger's first entry: no other ledger is used, and
+    none is made.
     """
 
     name: str
@@ -154,9 +157,17 @@ class Policy:
     period: timedelta | None = None
     periods: Mapping[str, timedelta] = field(default_factory=dict)
     shared: bool = False
+    ledger_key: Path | None = None
+    ledger_origin: str | None = None
 
     def __post_init__(self) -> None:
         truth("shared", self.shared)
+        if self.ledger_origin is not None and not _HASH.fullmatch(str(self.ledger_origin)):
+            raise InvalidArgument(
+                "ledger_origin",
+                self.ledger_origin,
+                "write the 64 hexadecimal digits that `discreet query explain --json` shows as ledger_origin",
+            )
         if self.shared and EVERYBODY in self.analysts:
             raise InvalidArgument(
                 "shared", True, f"the budget of '{EVERYBODY}' in analysts bounds what each of them sees: leave out one"

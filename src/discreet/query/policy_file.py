@@ -60,8 +60,7 @@ def _policy(shown: str, document: dict[str, Any], *, folder: Path) -> Policy:
             analysts[name], every = _grant(limit)
             periods |= {} if every is None else {name: every}
         where = f"{shown}: "
-        kept = document.get("ledger")
-        ledger = None if kept is None else Path(_placed(kept, folder))
+        ledger, key = (_file(document.get(field), folder) for field in ("ledger", "ledger_key"))
         return Policy(
             name=document["name"],
             tables=tables,
@@ -72,6 +71,8 @@ def _policy(shown: str, document: dict[str, Any], *, folder: Path) -> Policy:
             period=period,
             periods=periods,
             shared=document.get("shared", False),
+            ledger_key=key,
+            ledger_origin=document.get("ledger_origin"),
         )
     except InvalidArgument as error:
         problem = placed(where, error)
@@ -85,6 +86,10 @@ def _grant(stated: dict[str, Any]) -> tuple[Budget, timedelta | None]:
     amounts = {field: value for field, value in stated.items() if field != "period"}
     period = stated.get("period")
     return Budget(**amounts), None if period is None else period_of(period)
+
+
+def _file(path: str | None, folder: Path) -> Path | None:
+    return None if path is None else Path(_placed(path, folder))
 
 
 def _placed(path: str, folder: Path) -> str:
