@@ -101,15 +101,20 @@ def test_explaining_says_what_the_budget_allows_and_stays_free() -> None:
     assert (fresh.exit_code, "not enough is left" in fresh.stderr) == (1, True)
 
 
-def test_data_without_a_budget_can_be_explained(folder: Path) -> None:
-    printed = good(f"query explain {DATA} {COUNT} --epsilon 4")
-    assert "no budget yet" in printed
-    assert "not enough" not in printed
-    report = good_json(f"query explain {DATA} {COUNT} --epsilon 4")
-    assert (report["budget"], report["remaining"], report["fits"]) == (None, None, True)
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 4])
+def test_data_without_a_budget_can_be_explained_and_none_is_invented(folder: Path, epsilon: float) -> None:
+    def explained() -> None:
+        printed = good(f"query explain {DATA} {COUNT} --epsilon {epsilon}")
+        assert "No budget is set yet, so nothing says whether it fits" in printed
+        assert "\nbudget" not in printed
+        report = good_json(f"query explain {DATA} {COUNT} --epsilon {epsilon}")
+        unknown = ("budget", "unit", "remaining", "remaining_after", "fits")
+        assert {name: report[name] for name in unknown} == dict.fromkeys(unknown)
+
+    explained()
     with Ledger.open("visits.ledger") as books:  # of other data
         books.establish("other", Budget(epsilon=1.0))
-    assert "no budget yet" in good(f"query explain {DATA} {COUNT} --epsilon 4")
+    explained()
     assert sorted(path.name for path in folder.iterdir()) == ["visits.ledger", "visits.parquet"]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +10,7 @@ import typer
 from discreet.arguments import unit_fraction
 from discreet.cli.account import examples
 from discreet.cli.number import left, number
+from discreet.cli.opening import NoBudget, Opened, in_options, kept_policy, opened, unbudgeted
 from discreet.cli.options import Json
 from discreet.cli.prices import meaning
 from discreet.cli.question import (
@@ -23,6 +22,7 @@ from discreet.cli.question import (
     BudgetRho,
     Delta,
     Epsilon,
+    Key,
     LedgerFile,
     MaxGroups,
     MaxRows,
@@ -38,7 +38,6 @@ from discreet.cli.question import (
     text_of,
 )
 from discreet.cli.show import as_json, facts
-from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from discreet.accounting import Budget
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["query"]
 
 CONFIDENCE = 0.95
+_OF_A_BUDGET = ("fits", "remaining", "remaining_after", "unit", "budget")
 
 query = typer.Typer(
     name="query",
@@ -73,6 +73,7 @@ def run(
     budget_rho: BudgetRho = None,
     budget_mu: BudgetMu = None,
     ledger: LedgerFile = None,
+    key: Key = None,
     analyst: Analyst = "local",
     name: Name = None,
     max_groups: MaxGroups = None,
@@ -99,8 +100,11 @@ def run(
     budget = budget_of(budget_epsilon, budget_delta, budget_rho, budget_mu)
     price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "cost": cost_of(epsilon, rho, mu)}
     limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds_of(bounds)}
-    with _opened(source, unit=unit, budget=budget, ledger=ledger, analyst=analyst, name=name, spends=not dry_run) as it:
-        with _in_options():
+    with in_options():
+        policy = kept_policy(source, unit=unit, name=name, ledger=ledger, key=key)
+    with opened(policy, budget=budget, analyst=analyst, spends=not dry_run) as data:
+        it = data.curator
+        with in_options():
             planned = it.explain(text, **price, **limits, reuse=reuse)
         if not json:
             facts(_price(it, planned))
@@ -108,7 +112,7 @@ def run(
             if planned.refusal is not None:
                 raise planned.refusal
             if json:
-                as_json({"command": "query run", "dry_run": True, **_explained(it, planned)})
+                as_json({"command": "query run", "dry_run": True, **_explained(data, planned)})
             else:
                 typer.echo("Nothing was spent.")
             return
@@ -116,7 +120,7 @@ def run(
             typer.echo("")
         answer = it.sql(text, **price, **limits, reuse=reuse)
         if json:
-            as_json({"command": "query run", "dry_run": False, **_answered(it, answer, confidence)})
+            as_json({"command": "query run", "dry_run": False, **_answered(data, answer, confidence)})
             return
         typer.echo(answer.show(confidence))
         for rule in answer.report:
@@ -141,6 +145,7 @@ def explain(
     budget_rho: BudgetRho = None,
     budget_mu: BudgetMu = None,
     ledger: LedgerFile = None,
+    key: Key = None,
     analyst: Analyst = "local",
     name: Name = None,
     max_groups: MaxGroups = None,
@@ -156,24 +161,23 @@ def explain(
     budget = budget_of(budget_epsilon, budget_delta, budget_rho, budget_mu)
     price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "cost": cost_of(epsilon, rho, mu)}
     limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds_of(bounds)}
-    opening: dict[str, Any] = {"unit": unit, "ledger": ledger, "analyst": analyst, "name": name, "spends": False}
+    with in_options():
+        policy = kept_policy(source, unit=unit, name=name, ledger=ledger, key=key)
     try:
-        with _opened(source, budget=budget, **opening) as it, _in_options():
-            planned = it.explain(text, **price, **limits)
-            found = _explained(it, planned)
-    except typer.BadParameter as error:
-        if error.param_hint != _HINTS["budget"]:
-            raise
-        opening["ledger"] = ":memory:"
-        with _opened(source, budget=_assumed(), **opening) as it, _in_options():
-            planned = replace(it.explain(text, **price, **limits), refusal=None)
-            found = {**_explained(it, planned), "remaining": None, "budget": None}
+        with opened(policy, budget=budget, analyst=analyst, spends=False) as data, in_options():
+            planned = data.curator.explain(text, **price, **limits)
+            found = _explained(data, planned)
+    except NoBudget:
+        with unbudgeted(policy, _assumed(), analyst=analyst) as data, in_options():
+            planned = replace(data.curator.explain(text, **price, **limits), refusal=None, left=None)
+            found = {**_explained(data, planned), **dict.fromkeys(_OF_A_BUDGET)}
     if json:
         as_json({"command": "query explain", **found, "text": str(planned)})
         return
     typer.echo(str(planned))
     if found["budget"] is None:
-        typer.echo(f"The data has no budget yet; where its delta matters, {_assumed().delta:g} was assumed.")
+        assumed = f"where a budget's delta matters, {_assumed().delta:g} was assumed"
+        typer.echo(f"No budget is set yet, so nothing says whether it fits; {assumed}.")
 
 
 def tables(source: Source, *, unit: Unit = None, name: Name = None, json: Json = False) -> None:
@@ -184,7 +188,7 @@ def tables(source: Source, *, unit: Unit = None, name: Name = None, json: Json =
     from discreet.engines import DuckDBEngine
     from discreet.query.opening import policy_of
 
-    with _in_options():
+    with in_options():
         policy = policy_of(source, unit=unit, name=name)
     with DuckDBEngine(threads=1) as engine:
         catalog = policy.resolve(engine)
@@ -211,66 +215,6 @@ def tables(source: Source, *, unit: Unit = None, name: Name = None, json: Json =
         for table in catalog.tables.values()
     ]
     as_json({"command": "query tables", "dataset": policy.name, "tables": found})
-
-
-@contextmanager
-def _opened(
-    source: str,
-    *,
-    unit: str | None,
-    budget: Budget | None,
-    ledger: str | None,
-    analyst: str,
-    name: str | None,
-    spends: bool,
-) -> Iterator[Curator]:
-    """The curator of a source; one that spends nothing writes nothing, either."""
-    from discreet.query import Curator
-
-    with _in_options():
-        books: Any = ledger
-        if not spends:
-            books = _looking(source, unit=unit, ledger=ledger, name=name)
-        try:
-            curator = Curator.open(source, unit=unit, budget=budget, ledger=books, analyst=analyst, name=name)
-        except BaseException:
-            if not spends and not isinstance(books, str):
-                books.close()
-            raise
-    with curator:
-        yield curator
-
-
-def _looking(source: str, *, unit: str | None, ledger: str | None, name: str | None) -> Any:
-    """The ledger, read-only; or one in memory, where there is none yet."""
-    from pathlib import Path
-
-    from discreet.ledger import Ledger
-    from discreet.query.opening import ledger_path, policy_of
-
-    path = Path(ledger) if ledger is not None else ledger_path(policy_of(source, unit=unit, name=name), source)
-    return Ledger.open(path, read_only=True) if path is not None and path.is_file() else ":memory:"
-
-
-@contextmanager
-def _in_options() -> Iterator[None]:
-    """What is missing on the command line is said in its own words."""
-    try:
-        yield
-    except InvalidArgument as error:
-        missing = {
-            "unit": "pass --unit COLUMN, the column that identifies a person, or --unit row if every row is about "
-            "another person",
-            "budget": "nothing says yet how much may be spent on this data: pass --budget-epsilon 3 --budget-delta "
-            "1e-6, or write [budget] in a policy",
-            "epsilon, cost": "say what the question may cost: --epsilon 0.5, or --rho, or --mu",
-        }
-        if error.argument not in missing or error.value not in (None, (None, None)):
-            raise
-        raise typer.BadParameter(missing[error.argument], param_hint=_HINTS[error.argument]) from None
-
-
-_HINTS = {"unit": "--unit", "budget": "--budget-epsilon", "epsilon, cost": "--epsilon"}
 
 
 def _assumed() -> Budget:
@@ -309,7 +253,8 @@ def _target(planned: Explanation | Answer) -> dict[str, float]:
     return {name: value for name, value in stated.items() if value is not None}
 
 
-def _explained(curator: Curator, planned: Explanation) -> dict[str, Any]:
+def _explained(data: Opened, planned: Explanation) -> dict[str, Any]:
+    curator = data.curator
     return {
         "dataset": curator.policy.name,
         "target": _target(planned),
@@ -322,10 +267,12 @@ def _explained(curator: Curator, planned: Explanation) -> dict[str, Any]:
         "remaining_after": None if planned.left is None else planned.left[2],
         "unit": curator.budget.unit,
         "budget": curator.budget.to_dict(),
+        **data.fields(),
     }
 
 
-def _answered(curator: Curator, answer: Answer, confidence: float) -> dict[str, Any]:
+def _answered(data: Opened, answer: Answer, confidence: float) -> dict[str, Any]:
+    curator = data.curator
     table = answer.intervals(confidence)
     return {
         "dataset": curator.policy.name,
@@ -344,6 +291,7 @@ def _answered(curator: Curator, answer: Answer, confidence: float) -> dict[str, 
         "remaining": curator.remaining,
         "unit": curator.budget.unit,
         "budget": curator.budget.to_dict(),
+        **data.fields(),
     }
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "BudgetRho",
     "Delta",
     "Epsilon",
+    "Key",
     "LedgerFile",
     "MaxGroups",
     "MaxRows",
@@ -89,7 +90,15 @@ BudgetMu = Annotated[
 ]
 LedgerFile = Annotated[
     str | None,
-    typer.Option("--ledger", metavar="FILE", help="Where spending is kept; by default a file beside the source."),
+    typer.Option(
+        "--ledger",
+        metavar="FILE",
+        help="Where spending is kept; by default a file beside the source. Policies may say it.",
+    ),
+]
+Key = Annotated[
+    str | None,
+    typer.Option("--key", metavar="FILE", help="The file of the ledger's key, if it has one. Policies may say it."),
 ]
 Analyst = Annotated[str, typer.Option("--analyst", metavar="NAME", help="Who asks.")]
 Name = Annotated[
