@@ -203,7 +203,7 @@ def test_a_file_is_not_replaced_unless_told(folder: Path) -> None:
         ("init visits.parquet --unit spend", 1, "of type DOUBLE, which does not identify anybody"),
         ("init visits.parquet --unit day", 1, "which does not identify anybody; name the column that says whose row"),
         ("init visits.parquet --output policy.txt", 2, "does not end in .toml"),
-        ("init visits.parquet --output no/where/p.toml", 1, "No such file or directory"),
+        ("init visits.parquet --output no/where/p.toml", 1, "there is no directory"),
     ],
 )
 def test_what_cannot_be_done_is_said(folder: Path, command: str, code: int, words: str) -> None:

@@ -166,7 +166,17 @@ def test_a_question_is_read_from_a_file(folder: Path) -> None:
     assert "there is no file more.sql" in missing.stderr
     (folder / "bytes.sql").write_bytes(b"SELECT \xff")
     unreadable = call(*shlex.split(f"query run {DATA} bytes.sql --epsilon 0.5"))
-    assert "the file bytes.sql cannot be read as text" in unreadable.stderr
+    assert "the file bytes.sql is not text in UTF-8" in unreadable.stderr
+    (folder / "folder.sql").mkdir()
+    unreadable = call(*shlex.split(f"query run {DATA} folder.sql --epsilon 0.5"))
+    assert "the file folder.sql cannot be read (Is a directory)" in unreadable.stderr
+
+
+def test_the_mark_with_which_editors_begin_a_file_is_no_part_of_the_question(folder: Path) -> None:
+    marked = "\ufeffSELECT COUNT(*) AS many FROM visits"
+    (folder / "many.sql").write_text(marked, encoding="utf-8")
+    assert good_json(f"query run {DATA} many.sql --epsilon 0.5 {BUDGET}")["columns"] == ["many"]
+    assert good_json(f"query run {DATA} - --epsilon 0.5", stdin=marked)["repeated"]
 
 
 def test_bounds_are_read_for_all_arguments_or_one() -> None:

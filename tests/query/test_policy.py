@@ -263,7 +263,7 @@ def test_a_file_that_is_no_policy_is_refused(folder: Path) -> None:
     for path, words in [
         (folder / "nowhere.toml", "the file does not exist"),
         (folder / "people.csv", "a policy is a TOML or YAML file"),
-        (folder / "latin.toml", "cannot be read as text in UTF-8"),
+        (folder / "latin.toml", "the file is not text in UTF-8. Save it in that encoding."),
     ]:
         (folder / "latin.toml").write_bytes(b"name = '\xff'")
         with pytest.raises(PolicyError, match=words):

@@ -16,7 +16,7 @@ import json
 import signal
 import threading
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -88,7 +88,8 @@ def _report(ctx: Any, kind: str, message: str, notes: str, exit_code: int) -> No
         problem = {"kind": kind, "message": message, "exit_code": exit_code}
         if notes:
             problem["where"] = notes.strip("\n")
-        typer.echo(json.dumps({"error": problem}))
+        with suppress(OSError):  # it may be the output that cannot be written
+            typer.echo(json.dumps({"error": problem}))
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

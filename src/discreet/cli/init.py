@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from discreet.cli.account import examples
 from discreet.cli.options import Json
 from discreet.cli.show import as_json
+from discreet.cli.writing import whole_file
 from discreet.errors import PolicyError
 
 __all__ = ["EPILOG", "init"]
@@ -52,11 +54,11 @@ def init(
     if not screen and path.suffix.lower() != ".toml":
         raise typer.BadParameter(f"'{output}' does not end in .toml", param_hint="--output")
     tables = seen_in(sources)
-    if not screen and path.exists() and not force:
+    if not screen and os.path.exists(path) and not force:  # noqa: PTH110 - no, also where nobody may look
         raise PolicyError(str(path), "the file exists already", "Pass --force to replace it, or --output for another.")
     text = starter(tables, unit=unit, name=name, folder=Path() if screen else path.parent)
     if not screen:
-        with path.open("w" if force else "x", encoding="utf-8") as file:
+        with whole_file(path, replace=force) as file:
             file.write(text)
     if json:
         as_json(

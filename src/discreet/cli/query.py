@@ -38,6 +38,7 @@ from discreet.cli.question import (
     text_of,
 )
 from discreet.cli.show import as_json, facts
+from discreet.cli.writing import shown
 
 if TYPE_CHECKING:
     from discreet.accounting import Budget
@@ -106,8 +107,9 @@ def run(
         it = data.curator
         with in_options():
             planned = it.explain(text, **price, **limits, reuse=reuse)
-        if not json:
-            facts(_price(it, planned))
+        with shown("nothing was spent"):
+            if not json:
+                facts(_price(it, planned))
         if dry_run:
             if planned.refusal is not None:
                 raise planned.refusal
@@ -116,19 +118,25 @@ def run(
             else:
                 typer.echo("Nothing was spent.")
             return
-        if not json:
-            typer.echo("")
         answer = it.sql(text, **price, **limits, reuse=reuse)
-        if json:
-            as_json({"command": "query run", "dry_run": False, **_answered(data, answer, confidence)})
-            return
-        typer.echo(answer.show(confidence))
-        for rule in answer.report:
-            typer.echo(f"- {rule}")
-        typer.echo("")
-        facts([("left", _left(it))])
-        if not answer.repeated and answer.target is not None:
-            typer.echo(meaning(it.budget))
+        again = "ask again" if reuse else "ask again without --no-reuse"
+        with shown(f"the answer was paid for and is kept: {again}, and it costs nothing"):
+            if json:
+                as_json({"command": "query run", "dry_run": False, **_answered(data, answer, confidence)})
+            else:
+                _show(it, answer, confidence)
+
+
+def _show(curator: Curator, answer: Answer, confidence: float) -> None:
+    """The answer, how it was made, and what is left."""
+    typer.echo("")
+    typer.echo(answer.show(confidence))
+    for rule in answer.report:
+        typer.echo(f"- {rule}")
+    typer.echo("")
+    facts([("left", _left(curator))])
+    if not answer.repeated and answer.target is not None:
+        typer.echo(meaning(curator.budget))
 
 
 def explain(

@@ -118,15 +118,24 @@ Bounds = Annotated[
 
 
 def text_of(sql: str) -> str:
-    """The question: from standard input where it is a dash, from a file where it is the name of one."""
+    """The question: from standard input where it is a dash, from a file where it is the name of one.
+
+    The mark with which some editors begin a file is no part of it.
+    """
+    if sql == "-":
+        return sys.stdin.read().removeprefix("\ufeff")
     if not sql.lower().endswith(".sql") or len(sql.split()) > 1:
-        return sys.stdin.read() if sql == "-" else sql
+        return sql
     try:
-        return Path(sql).read_text(encoding="utf-8")
+        return Path(sql).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         problem = f"there is no file {sql}"
-    except (OSError, UnicodeError):
-        problem = f"the file {sql} cannot be read as text"
+    except PermissionError:
+        problem = f"this user may not read the file {sql}"
+    except UnicodeError:
+        problem = f"the file {sql} is not text in UTF-8"
+    except OSError as error:
+        problem = f"the file {sql} cannot be read ({error.strerror})"
     raise typer.BadParameter(problem, param_hint="SQL")
 
 

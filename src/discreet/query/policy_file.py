@@ -100,14 +100,20 @@ def _document(path: Path) -> Any:
     suffix = path.suffix.lower()
     if suffix not in (".toml", ".yaml", ".yml"):
         raise PolicyError(str(path), "a policy is a TOML or YAML file", "Name it policy.toml or policy.yaml.")
+    advice = "Pass the path of a policy; `discreet init` writes one."
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        missing = isinstance(error, FileNotFoundError)
-        what = "the file does not exist" if missing else "the file cannot be read as text in UTF-8"
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+    except FileNotFoundError:
+        what = "the file does not exist"
+    except PermissionError:
+        what, advice = "this user may not read the file", "Ask its owner for the right to read it."
+    except UnicodeError:
+        what, advice = "the file is not text in UTF-8", "Save it in that encoding."
+    except OSError as error:
+        what = f"the file cannot be read ({error.strerror})"
     else:
         return _parsed(path, text)
-    raise PolicyError(str(path), what, "Pass the path of a policy; `discreet init` writes one.")
+    raise PolicyError(str(path), what, advice)
 
 
 def _parsed(path: Path, text: str) -> Any:
