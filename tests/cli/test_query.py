@@ -188,7 +188,23 @@ def test_bounds_are_read_for_all_arguments_or_one() -> None:
     assert "above 4 as 4" in shown
 
 
+def test_bounds_of_dates_and_times_are_read_as_in_a_policy() -> None:
+    text = "'SELECT MAX(day) AS last, SUM(spend) AS s FROM visits'"
+    for day in ("2022-01-01,2022-03-31", "2022-01-01, 2022-03-31"):
+        shown = good(
+            f"query explain {DATA} {text} --epsilon 1 {BUDGET} --max-rows 9 --bounds 'day={day}' --bounds 'spend=0,50'"
+        )
+        assert "values below 2022-01-01 count as that, and above 2022-03-31 as that" in shown
+        assert "above 50 as 50" in shown
+
+
 REFUSALS = [
+    ("query run {data} {count} --epsilon 1 {budget} --bounds 2022-13-01,2023-01-01", 2, "is not a number or a date"),
+    (
+        "query run {data} 'SELECT SUM(spend) FROM visits' --epsilon 1 {budget} --bounds 2022-01-01,2023-01-01",
+        1,
+        "numbers",
+    ),
     ("query run visits.parquet {count} --epsilon 1 {budget}", 2, "--unit"),
     ("query run {data} {count} --epsilon 1", 2, "--budget-epsilon"),
     ("query run {data} {count} {budget}", 2, "--epsilon"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -113,7 +115,9 @@ MaxRows = Annotated[
 ]
 Bounds = Annotated[
     list[str] | None,
-    typer.Option("--bounds", metavar="LOW,HIGH", help="The public range of all arguments, or COLUMN=LOW,HIGH."),
+    typer.Option(
+        "--bounds", metavar="LOW,HIGH", help="The public range of all arguments, or COLUMN=LOW,HIGH; numbers or dates."
+    ),
 ]
 
 
@@ -180,16 +184,27 @@ def cost_of(epsilon: float | None, rho: float | None, mu: float | None) -> Cost 
     return Cost.gaussian_dp(mu) if mu is not None else None
 
 
-def bounds_of(given: list[str] | None) -> dict[str, tuple[float, float]] | None:
+def bounds_of(given: list[str] | None) -> dict[str, tuple[float | dt.date, float | dt.date]] | None:
     """Public ranges by column; `"*"` is all of them."""
     if not given:
         return None
-    named: dict[str, tuple[float, float]] = {}
+    named: dict[str, tuple[float | dt.date, float | dt.date]] = {}
     for text in given:
         column, equals, pair = text.rpartition("=")
         ends = pair.split(",")
         if len(ends) != 2:
             raise typer.BadParameter(f"'{text}' is not LOW,HIGH or COLUMN=LOW,HIGH", param_hint="--bounds")
-        low, high = (number(end.strip()) for end in ends)
+        low, high = (_end(end.strip()) for end in ends)
         named[column if equals else "*"] = (low, high)
     return named
+
+
+def _end(text: str) -> float | dt.date:
+    """A bound: a number, a date or a time."""
+    with suppress(typer.BadParameter):
+        return number(text)
+    for read in (dt.date.fromisoformat, dt.datetime.fromisoformat):
+        with suppress(ValueError):
+            return read(text)
+    advice = "write numbers such as 0 or 1e6, dates such as 2024-12-31 or times such as 2024-12-31T18:00:00"
+    raise typer.BadParameter(f"'{text}' is not a number or a date; {advice}", param_hint="--bounds")

@@ -267,7 +267,7 @@ def total_cost(plans: tuple[Private, ...]) -> Cost:
 
 
 def _bounded(aggregate: Aggregate, options: Options) -> Aggregate:
-    stated = options.bounds_for(aggregate.label, aggregate.of)
+    stated = options.bounds_for(aggregate)
     bounds = stated or aggregate.bounds
     if bounds is None or aggregate.argument is None:
         return aggregate
