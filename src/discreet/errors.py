@@ -229,6 +229,9 @@ class BudgetExceeded(DiscreetError):
                 if remaining > 0
                 else small or "Too little is left to answer it at all."
             )
+            if unit == "epsilon" and pure is not None and remaining > pure:
+                why = "costs add up to less at the budget's delta"
+                advice += f" That is above the {_down(pure)} that is left, as {why}."
             super().__init__(
                 f"{whose}not enough is left to answer this question at {unit} = {requested:.6g}; nothing was charged. "
                 f"{advice}{wait}"

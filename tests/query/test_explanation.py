@@ -9,6 +9,7 @@ import pytest
 
 from discreet import Budget, Cost, Curator
 from discreet.errors import BudgetExceeded, InvalidArgument
+from query.open_shop import opened
 
 BOUND = r"-([\d.]+) to \+([\d.]+) times the bound on one unit that is chosen"
 
@@ -90,3 +91,17 @@ def test_what_will_be_left_is_what_is_left_afterwards(budget: Budget) -> None:
         assert curator.explain("SELECT COUNT(*) AS n FROM t", epsilon=9.0, delta=0.0).left is None  # refused
         with pytest.raises(BudgetExceeded):
             curator.ledger.remaining(curator.policy.name, after=Cost.pure(9.0))
+
+
+def test_a_refusal_says_why_more_than_what_is_left_would_fit() -> None:
+    why = "as costs add up to less at the budget's delta"
+    with opened(budget=Budget(epsilon=4.0, delta=1e-6)) as curator:
+        curator.charge(Cost.pure(1.5), reason="a model")
+        composed = curator.explain("SELECT city, COUNT(*) AS n FROM visits GROUP BY city", epsilon=3.9).refusal
+        pure = curator.explain("SELECT COUNT(*) AS n FROM visits", epsilon=3.9, delta=0).refusal
+        assert composed is not None
+        assert composed.remaining > curator.remaining
+        assert f"That is above the 2.5 that is left, {why}." in str(composed)
+        assert pure is not None
+        assert pure.remaining <= curator.remaining
+        assert why not in str(pure)

@@ -97,6 +97,7 @@ class Asked:
             of=last.of,
             until=last.until,
             question=True,
+            pure=last.pure,
             delta=delta if too_much else None,
         )
 
