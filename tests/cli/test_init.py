@@ -71,7 +71,12 @@ def test_the_same_schema_gives_the_same_policy_whatever_the_values_are(folder: P
 def test_with_a_unit_the_policy_can_be_used_at_once(folder: Path) -> None:
     parquet(folder / "visits.parquet", SECRETS)
     printed = good("init visits.parquet --unit User_ID")
-    assert printed.startswith("policy.toml: visits (9 columns), from names and types alone.")
+    assert printed.splitlines() == [
+        "policy.toml: visits (9 columns), from names and types alone.",
+        "What to do next, in this file:",
+        "1. Set how much may be spent, in the section [budget]: nothing can be asked without a budget.",
+        "2. Declare bounds and public keys where you know them: answers are more accurate.",
+    ]
     policy = Policy.load("policy.toml")
     assert (policy.name, policy.tables["visits"].unit) == ("visits", "User_ID")
     with DuckDBEngine() as engine:
@@ -81,7 +86,7 @@ def test_with_a_unit_the_policy_can_be_used_at_once(folder: Path) -> None:
 def test_without_a_unit_nothing_can_be_asked_before_the_owner_has_chosen(folder: Path) -> None:
     parquet(folder / "visits.parquet", SECRETS)
     printed = good("init visits.parquet")
-    assert "Say in the file whose rows they are: visits." in printed
+    assert "\n1. Say whose rows they are: visits.\n2. Set how much may be spent, in the section [budget]" in printed
     with pytest.raises(PolicyError, match="Say whose rows they are"):
         Policy.load("policy.toml")
     text = Path("policy.toml").read_text()

@@ -84,6 +84,9 @@ def init(
         names = ", ".join(table.name for table in tables)
         typer.echo(f"{path}: {names} ({count} columns), from names and types alone.")
         undecided = [table.name for table in tables if unit is None or not (unit.lower() == "row" or table.has(unit))]
-        if undecided:
-            typer.echo(f"Say in the file whose rows they are: {', '.join(undecided)}.")
-        typer.echo("Then declare bounds and public keys where you know them: answers are more accurate.")
+        steps = [f"Say whose rows they are: {', '.join(undecided)}."] if undecided else []
+        steps.append("Set how much may be spent, in the section [budget]: nothing can be asked without a budget.")
+        steps.append("Declare bounds and public keys where you know them: answers are more accurate.")
+        typer.echo("What to do next, in this file:")
+        for number, step in enumerate(steps, 1):
+            typer.echo(f"{number}. {step}")
