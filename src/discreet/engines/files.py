@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ _SHARE = 0.9
 _FLOATS = ("DOUBLE", "FLOAT")
 _BYTEWISE = ("VARCHAR", "DECIMAL", "UUID", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "TIMESTAMP")
 _LOOKED_THROUGH = 1 << 28  # cells in columns of floats, or of texts: a second or two
+_VALUE = re.compile(r"[+-]?[.,]?\d[\d.,:/ TZ+-]*([eE][+-]?\d+)?")  # a number, a date or a time, in most notations
 _GUESSES = {
     "BIGINT": "regexp_full_match({0}, '[+-]?[0-9]{{1,18}}')",
     "DOUBLE": "TRY_CAST({0} AS DOUBLE) IS NOT NULL",
@@ -262,10 +264,26 @@ def csv_header(paths: Sequence[str]) -> tuple[str, list[str]]:
         first = line
     delimiter = max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark))))
     names = next(csv.reader([first], delimiter=delimiter))
+    _check_names(paths[0], names)
     if not all(name.strip() for name in names):
         raise SourceError(paths[0], "has a column without a name", "Give every column of the header a name.")
     distinct_names(paths[0], names)
     return delimiter, names
+
+
+def _check_names(path: str, names: Sequence[str]) -> None:
+    """Refuse a file whose first line is a row: names are public, and somebody's values would be.
+
+    A row often begins with a number or a date, and a name hardly ever; names that count from 0 are written for tables
+    without any. Nothing of the line is shown.
+    """
+    counted = [name.strip() for name in names] == [str(number) for number in range(len(names))]
+    if _VALUE.fullmatch(names[0].strip()) and not counted:
+        raise SourceError(
+            path,
+            "seems to have no line of column names: its first line begins with a number or a date",
+            "Put the names, which everybody may know, into the first line; if they are there, begin with a letter.",
+        )
 
 
 def _first_line(path: str) -> str:
