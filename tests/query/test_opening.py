@@ -193,6 +193,11 @@ def test_a_policy_names_the_key_of_its_ledger(data: Path) -> None:
     (folder / "ledger.key").write_bytes(b"k" * 32)
     keyed = policy(folder, VISITS)
     keyed.write_text(f'ledger_key = "ledger.key"\n{keyed.read_text()}')
+    (folder / "ledger.key").rename(folder / "away.key")
+    with pytest.raises(InvalidArgument, match="the file cannot be read"):
+        Curator.open(keyed)
+    assert not (folder / "shop.ledger").exists()  # it would be one without a key
+    (folder / "away.key").rename(folder / "ledger.key")
     with Curator.open(keyed) as curator:
         curator.sql(COUNT, epsilon=0.5)
     with Curator.open(keyed) as curator:

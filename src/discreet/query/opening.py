@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.engines.paths import in_files
 from discreet.errors import InvalidArgument, LedgerError, UnitMismatch, VolatileLedger
 from discreet.ledger import Ledger
+from discreet.ledger.chain import Chain
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.protection import in_words
 from discreet.query.policy import Policy
@@ -73,6 +74,7 @@ def ledger_of(ledger: object, policy: Policy, source: Any, budget: Budget | None
         check_there(policy, path)
         if budget is None and is_new(path):
             raise _no_budget(policy, path)  # before a file is made that says nothing
+        Chain.with_key_file(policy.ledger_key)  # nor is one made where the key cannot be read
         return Ledger.open(path, key=policy.ledger_key)
     if budget is None:
         raise _no_budget(policy)
