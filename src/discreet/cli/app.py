@@ -56,7 +56,7 @@ def root(
 ) -> None:
     """Differential privacy with certified accounting.
 
-    Exit codes: 0 good, 1 refused or failed, 2 wrong usage.
+    Exit codes: 0 good, 1 refused or failed, 2 wrong usage, 130 stopped.
     """
 
 
