@@ -330,9 +330,9 @@ class LedgerCorrupt(LedgerError):
         found = "".join(f"\n- {finding}" for finding in self.findings)
         super().__init__(
             path,
-            f"is not what was written to it:{found}\nNothing can be charged to it",
-            "Keep the file as evidence, and go on with a backup that passes `discreet ledger verify` and holds every "
-            "release that was made.",
+            f"is not what was written to it:{found}\nLet nobody spend from it: a charge does not notice everything",
+            "Stop the programs that use it, keep the file as evidence, and go on with a backup that passes `discreet "
+            "ledger verify` and holds every release that was made.",
         )
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -206,6 +206,40 @@ def test_a_budget_that_another_process_changed_counts_at_the_next_charge(tmp_pat
         assert ledger.verify()
 
 
+def test_a_group_that_another_process_changed_counts_at_the_next_charge(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger.db") as ledger, Ledger.open(tmp_path / "ledger.db") as other:
+        ledger.establish("visits", Budget(epsilon=1.0))
+        ledger.reserve("visits", Cost.pure(0.25), analyst="ada")
+        other.enrol("team", ["ada"])
+        ledger.reserve("visits", Cost.pure(0.125), analyst="ada")
+        other.limit("visits", Budget(epsilon=0.25), group="team")
+        with pytest.raises(BudgetExceeded, match="group 'team'"):
+            ledger.reserve("visits", Cost.pure(0.25), analyst="ada")
+        other.dismiss("team", ["ada"])
+        ledger.reserve("visits", Cost.pure(0.25), analyst="ada")
+        assert ledger.members("team") == ()
+        assert ledger.verify()
+
+
+def test_a_change_that_was_undone_is_forgotten(ledger: Ledger) -> None:
+    def undone() -> None:
+        with ledger._store.writing() as connection:
+            books = ledger._books
+            tip = books.tip(connection, datetime.now(UTC))
+            books.append(connection, tip, kind="enrol", details={"group": "team", "analysts": ["ada"]})
+            connection.exec_driver_sql("INSERT INTO members VALUES ('ada', 'team')")
+            assert books.members(connection, "team") == {"ada"}
+            raise RuntimeError
+
+    ledger.limit("visits", Budget(epsilon=0.25), group="team")
+    ledger.reserve("visits", Cost.pure(0.125), analyst="ada")
+    with pytest.raises(RuntimeError):
+        undone()
+    assert ledger.members("team") == ()
+    ledger.reserve("visits", Cost.pure(0.5), analyst="ada")
+    ledger.verify()
+
+
 def test_amending_counts_what_was_spent_and_writes_down_why(ledger: Ledger) -> None:
     ledger.reserve("visits", Cost.pure(0.8))
     ledger.amend("visits", Budget(epsilon=2.0), reason="the board agreed on 3 May")
@@ -465,6 +499,31 @@ def test_the_budgets_of_others_are_not_read_to_find_ones_own(ledger: Ledger) -> 
     before = work()
     for index in range(20):
         ledger.limit("visits", Budget(epsilon=0.5), analyst=f"analyst {index}")
+    assert work() == before > 0
+
+
+def test_what_a_new_process_reads_of_the_chain_does_not_grow_with_it(ledger: Ledger) -> None:
+    def work() -> int:
+        steps = [0]
+
+        def step() -> None:
+            steps[0] += 1
+
+        with reopened(ledger) as other:
+            with other._store.reading() as connection:
+                driver_of(connection).set_progress_handler(step, 1)  # at every step of SQLite's machine
+            other.remaining("visits", analyst="ada")
+            with other._store.reading() as connection:
+                driver_of(connection).set_progress_handler(None, 1)
+        return steps[0]
+
+    ledger.enrol("team", ["ada"])
+    for holder in ({"analyst": "ada"}, {"group": "team"}):
+        ledger.limit("visits", Budget(epsilon=0.5), **holder)
+    ledger.reserve("visits", Cost.pure(1e-6), analyst="ada")
+    before = work()
+    for _ in range(50):
+        ledger.reserve("visits", Cost.pure(1e-6), analyst="ada")
     assert work() == before > 0
 
 

@@ -432,6 +432,110 @@ def test_what_would_loosen_a_budget_is_refused_already_when_charging(tmp_path: P
         Ledger.open(path).reserve("d", Cost.pure(0.5))
 
 
+LIMITED = {"group": "ada", "analyst": "bob"}
+
+
+def limited(path: Path) -> None:
+    """A ledger in which ada spends from the limit of her group, and bob from his own."""
+    with Ledger.open(path) as ledger:
+        ledger.establish("d", Budget(epsilon=10.0))
+        ledger.enrol("team", ["ada", "eve"])
+        ledger.limit("d", Budget(epsilon=1.0), group="team")
+        ledger.limit("d", Budget(epsilon=1.0), analyst="bob")
+        for analyst in ("ada", "bob"):
+            ledger.reserve("d", Cost.pure(0.5), analyst=analyst)
+
+
+@pytest.mark.parametrize("meanwhile", [False, True], ids=["before it was opened", "while it was open"])
+@pytest.mark.parametrize(
+    ("holder", "statement"),
+    [
+        ("group", "DELETE FROM members"),
+        ("group", "DELETE FROM members WHERE analyst = 'ada'"),
+        ("group", "UPDATE members SET team = 'other' WHERE analyst = 'ada'"),
+        ("group", "DELETE FROM budgets WHERE holder = 'group'"),
+        ("group", "UPDATE budgets SET name = 'other' WHERE holder = 'group'"),
+        ("group", "UPDATE budgets SET dataset = 'other' WHERE holder = 'group'"),
+        ("analyst", "DELETE FROM budgets WHERE holder = 'analyst'"),
+        ("analyst", "UPDATE budgets SET name = 'other' WHERE holder = 'analyst'"),
+        ("analyst", "INSERT INTO members VALUES ('bob', 'team')"),
+    ],
+)
+def test_a_limit_that_is_taken_out_of_the_tables_grants_nothing(
+    tmp_path: Path, holder: str, statement: str, meanwhile: bool
+) -> None:
+    path, analyst = tmp_path / "ledger.db", LIMITED[holder]
+    limited(path)
+    ledger = Ledger.open(path)
+    if meanwhile:
+        ledger.reserve("d", Cost.pure(0.1), analyst=analyst)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute(statement)  # no trigger is in the way
+    ledger = ledger if meanwhile else Ledger.open(path)
+    for attempt in (
+        lambda: ledger.reserve("d", Cost.pure(0.1), analyst=analyst),
+        lambda: ledger.remaining("d", analyst=analyst),
+        lambda: ledger.answer("d", "f", analyst=analyst, shared=True),
+    ):
+        with pytest.raises(LedgerCorrupt, match=r"the list of budgets .*(group 'team'|analyst 'bob') on 'd'"):
+            attempt()
+    with pytest.raises(LedgerCorrupt, match=r"rows? differ(.|\n)*Let nobody spend from it"):
+        ledger.verify()
+
+
+@pytest.mark.parametrize(
+    ("statement", "act"),
+    [
+        ("DELETE FROM budgets", lambda ledger: ledger.establish("d", Budget(epsilon=99.0))),
+        ("DELETE FROM budgets", lambda ledger: ledger.limit("d", Budget(epsilon=99.0), analyst="bob")),
+        ("DELETE FROM budgets", lambda ledger: ledger.amend("d", Budget(epsilon=99.0), group="team", reason="r")),
+        ("DELETE FROM members", lambda ledger: ledger.enrol("team", ["ada"])),
+        ("DELETE FROM members", lambda ledger: ledger.dismiss("team", ["eve"])),
+        ("DELETE FROM members", lambda ledger: ledger.members("team")),
+    ],
+)
+def test_what_is_taken_out_of_the_tables_is_not_set_anew(
+    tmp_path: Path, statement: str, act: Callable[[Ledger], object]
+) -> None:
+    path = tmp_path / "ledger.db"
+    limited(path)
+    tampered(path, lambda database: database.execute(statement))
+    with Ledger.open(path) as ledger:
+        before = ledger.head
+        with pytest.raises(LedgerCorrupt, match=r"the list of (budgets|members)"):
+            act(ledger)
+        assert ledger.head == before
+
+
+@pytest.mark.parametrize("details", ["{", "[]", '{"group": "team"}', '{"group": [], "analysts": ["ada"]}'])
+def test_members_that_cannot_be_read_grant_nothing(tmp_path: Path, details: str) -> None:
+    path = tmp_path / "ledger.db"
+    limited(path)
+    changing = "UPDATE entries SET details = ? WHERE kind = 'enrol'"
+    tampered(path, lambda database: database.execute(changing, (details,)))
+    for attempt in (
+        lambda: Ledger.open(path).reserve("d", Cost.pure(0.1), analyst="ada"),
+        lambda: Ledger.open(path).members("team"),
+    ):
+        with pytest.raises(LedgerCorrupt, match="entry 3, about a budget or a group, cannot be read"):
+            attempt()
+
+
+def test_totals_of_a_group_that_were_put_back_are_not_believed(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    limited(path)
+    earlier = stored(path, "SELECT budget, period, totals, entry FROM totals WHERE budget = 4")
+    with Ledger.open(path) as ledger:
+        charged = ledger.reserve("d", Cost.pure(0.5), analyst="eve")
+        ledger.dismiss("team", ["eve"])
+        ledger.reserve("d", Cost.pure(0.5), analyst="eve")  # not the group's
+    with Ledger.open(path) as ledger, pytest.raises(BudgetExceeded):
+        ledger.reserve("d", Cost.pure(0.5), analyst="ada")
+    tampered(path, lambda database: database.executemany("REPLACE INTO totals VALUES (?, ?, ?, ?)", earlier))
+    with Ledger.open(path) as ledger, pytest.raises(LedgerCorrupt, match=f"leave out what entry {charged.id} charged"):
+        ledger.reserve("d", Cost.pure(0.5), analyst="ada")
+
+
 def test_an_edited_answer_is_not_given_out(intact: Intact, place: Path) -> None:
     path = copied(place, intact.content)
     tampered(path, lambda database: database.execute("UPDATE answers SET answer = x'3432'"))

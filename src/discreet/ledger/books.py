@@ -13,8 +13,9 @@ from discreet.ledger import protection
 from discreet.ledger.chain import FIRST, Chain, Head, canonical, digest
 from discreet.ledger.entry import COLUMNS, Entry, moment, written
 from discreet.ledger.names import unknown
+from discreet.ledger.roll import Roll, Unreadable
 from discreet.ledger.statements import first, found, run
-from discreet.ledger.terms import Terms, totals_from_text
+from discreet.ledger.terms import Terms, label, totals_from_text
 
 if TYPE_CHECKING:
     import sqlite3
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from discreet.accounting.balance import Balance
     from discreet.accounting.charges import Exact
+    from discreet.ledger.roll import Holder
 
 __all__ = ["Account", "Books", "Tip", "charges_of", "counted"]
 
@@ -60,16 +62,11 @@ _LINK = """
     SELECT *, (SELECT hash FROM entries WHERE number = :number - 1) AS previous FROM entries WHERE number = :number
 """
 # The newest entries are looked through from the end, and not found by their kind.
-_NEWEST_CHARGE = """
-    SELECT number, at FROM entries
-    WHERE +dataset = :dataset AND +kind = 'reserve' AND (:analyst IS NULL OR analyst = :analyst) AND number > :after
-    ORDER BY number DESC LIMIT 1
-"""
-_LATER_TERMS = """
+_LATER_CHARGE = """
     SELECT number FROM entries
-    WHERE dataset = :dataset AND kind IN ('establish', 'limit', 'amend') AND number > :after
-      AND json_valid(details)
-      AND json_extract(details, '$.holder') = :holder AND json_extract(details, '$.name') = :name
+    WHERE +dataset = :dataset AND +kind = 'reserve' AND (:analyst IS NULL OR analyst = :analyst) AND number > :after
+      AND instr(details, :charged)
+    ORDER BY number DESC LIMIT 1
 """
 _INSERT_ENTRY = f"INSERT INTO entries VALUES ({', '.join(f':{column}' for column in COLUMNS)}, :hash)"
 _SET_HEAD = "REPLACE INTO head VALUES (1, :number, :hash)"
@@ -82,6 +79,7 @@ _CHARGES = """
 _PROTECTED = """
     SELECT number, details FROM entries WHERE dataset = :dataset AND kind = 'protect' ORDER BY number DESC LIMIT 1
 """
+_MEMBERS = "SELECT analyst FROM members WHERE team = :group"
 _MEMBERSHIP = "SELECT number, kind, details FROM entries WHERE kind IN ('enrol', 'dismiss') ORDER BY number"
 
 
@@ -130,6 +128,7 @@ class Books:
         self._terms: dict[str, Terms] = {}  # by the hash of the entry, which covers all there is to know
         self._seen: dict[tuple[str, str | None], tuple[Account, ...]] = {}
         self._latest = Head(0, FIRST)
+        self._roll = Roll()
         self.checkable = True
         """Whether hashes can be computed: not of a ledger with a key by somebody who has none and only looks."""
 
@@ -205,11 +204,15 @@ class Books:
     ) -> tuple[Account, ...]:
         """The budgets that a charge by this analyst has to fit into; all of the data set's without an analyst."""
         rows = found(connection, _BUDGETS, {"dataset": dataset, "analyst": analyst})
+        self._check_listed(dataset, {_holder(row): row for row in rows}, self._listed(connection, dataset, analyst))
         return tuple(self._account(connection, dataset, row, at) for row in rows)
 
     def account(self, connection: Connection, dataset: str, holder: str, name: str, *, at: datetime) -> Account | None:
         """One budget of a data set: its own, an analyst's or a group's; None if there is none."""
         row = first(connection, _ONE_BUDGET, {"dataset": dataset, "holder": holder, "name": name})
+        entry = self._listed(connection, dataset, None).get((holder, name))
+        wanted = {} if entry is None else {(holder, name): entry}
+        self._check_listed(dataset, {} if row is None else {_holder(row): row}, wanted)
         return None if row is None else self._account(connection, dataset, row, at)
 
     def own_account(self, connection: Connection, dataset: str, *, at: datetime) -> Account:
@@ -249,24 +252,49 @@ class Books:
             self._terms[row["hash"]] = terms
         return Account(entry, terms, period, terms.balance(totals))
 
-    def _check_newest(self, connection: Connection, entry: int, terms: Terms, period: int, charged: int | None) -> None:
-        """A budget and its totals are those that the chain ends with, not earlier ones; looked at once by each process.
+    def _listed(self, connection: Connection, dataset: str, analyst: str | None) -> dict[Holder, int]:
+        try:
+            return self._roll.budgets(connection, dataset, analyst)
+        except Unreadable as error:
+            raise self.corrupt(f"entry {error.entry}, about a budget or a group, cannot be read") from error
 
-        `charged` is the entry that the totals are of. Of a group only its members' charges count, which takes the whole
-        chain to tell: that is left to `verify`.
+    def _check_listed(self, dataset: str, rows: Mapping[Holder, sqlite3.Row], wanted: Mapping[Holder, int]) -> None:
+        """The tables of budgets and members know exactly the budgets that the entries say there are."""
+        for holder in rows.keys() | wanted.keys():
+            row, entry = rows.get(holder), wanted.get(holder)
+            whose = label(dataset, *holder)
+            if row is None:
+                changed = "budgets or of members of groups" if holder[0] == "group" else "budgets"
+                raise self.corrupt(f"the list of {changed} leaves out the budget of {whose}, which entry {entry} set")
+            if entry is None:
+                raise self.corrupt(f"the list of budgets has one of {whose} that applies to nobody by the entries")
+            if row["entry"] != entry:
+                raise self.corrupt(f"the budget of {whose} is an earlier one: entry {entry} replaced it")
+
+    def members(self, connection: Connection, group: str) -> set[str]:
+        """Who is in a group, by the table and by the entries alike."""
+        listed = {row["analyst"] for row in found(connection, _MEMBERS, {"group": group})}
+        try:
+            if listed == self._roll.members(connection, group):
+                return listed
+        except Unreadable as error:
+            raise self.corrupt(f"entry {error.entry}, about a budget or a group, cannot be read") from error
+        raise self.corrupt(f"the list of members of group '{group}' was changed")
+
+    def _check_newest(self, connection: Connection, entry: int, terms: Terms, period: int, charged: int | None) -> None:
+        """The totals of a budget are those that the chain ends with, not earlier ones; looked at once by each process.
+
+        `charged` is the entry that the totals are of: none after it may have charged to the same budget and period.
         """
-        holder = {"dataset": terms.dataset, "holder": terms.holder, "name": terms.name}
-        later = first(connection, _LATER_TERMS, {**holder, "after": entry})
+        wanted = {
+            "dataset": terms.dataset,
+            "analyst": terms.name if terms.holder == "analyst" else None,
+            "charged": f"[{entry},{period},",
+            "after": entry if charged is None else charged,
+        }
+        later = first(connection, _LATER_CHARGE, wanted)
         if later is not None:
-            raise self.corrupt(f"the budget of {terms.label} is an earlier one: entry {later['number']} replaced it")
-        if terms.holder == "group":
-            return
-        wanted = {"dataset": terms.dataset, "analyst": terms.name if terms.holder == "analyst" else None}
-        newest = first(connection, _NEWEST_CHARGE, {**wanted, "after": entry})
-        if newest is None or terms.number_at(moment(newest["at"])) != period:
-            return  # of another period: an earlier one, or a later one where the clock was set back since
-        if newest["number"] != charged:
-            raise self.corrupt(f"the running totals of {terms.label} leave out what entry {newest['number']} charged")
+            raise self.corrupt(f"the running totals of {terms.label} leave out what entry {later['number']} charged")
 
     def _check_link(self, connection: Connection, entry: int) -> None:
         """An entry that sets a budget is believed if its hash follows; looked at once by each process."""
@@ -324,6 +352,10 @@ class Books:
     def corrupt(self, finding: str) -> LedgerCorrupt:
         """The error that says so."""
         return LedgerCorrupt(self._name, (finding,))
+
+
+def _holder(row: sqlite3.Row) -> Holder:
+    return row["holder"], row["name"]
 
 
 def charges_of(connection: Connection, terms: Terms) -> Iterable[Any]:

@@ -19,7 +19,7 @@ from discreet.ledger.chain import Chain, Head, digest
 from discreet.ledger.charging import Charge
 from discreet.ledger.entry import Entry
 from discreet.ledger.founding import founded
-from discreet.ledger.listing import datasets_of, entries_of, lines_of, members_of, spent
+from discreet.ledger.listing import datasets_of, entries_of, lines_of, spent
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.names import names as checked_names
 from discreet.ledger.names import text as checked_text
@@ -368,7 +368,7 @@ class Ledger:
         """Who is in a group, in order of the alphabet."""
         group = checked_name("group", group)
         with self._store.reading() as connection:
-            return members_of(connection, group)
+            return tuple(sorted(self._books.members(connection, group)))
 
     def entries(
         self,

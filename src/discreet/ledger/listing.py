@@ -1,4 +1,4 @@
-"""What is in a ledger: entries in pages, as lines that anybody can check, and their costs; data sets and members."""
+"""What is in a ledger: entries in pages, as lines that anybody can check, and their costs; data sets."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from discreet.ledger.store import Store
 
-__all__ = ["datasets_of", "entries_of", "entry_from", "lines_of", "members_of", "spent"]
+__all__ = ["datasets_of", "entries_of", "entry_from", "lines_of", "spent"]
 
 _PAGE = 1000
 _entries = schema.entries
 _closing = _entries.alias("closing")
-_budgets, _members = schema.budgets, schema.members
+_budgets = schema.budgets
 
 
 def entries_of(store: Store, wanted: Mapping[str, str], *, after: int, last: int | None = None) -> Iterator[Entry]:
@@ -73,12 +73,6 @@ def spent(connection: Connection, dataset: str, analyst: str | None, *, adjacenc
 def datasets_of(connection: Connection) -> tuple[str, ...]:
     """The data sets that have a budget, in order of the alphabet."""
     query = select(_budgets.c.dataset).where(_budgets.c.holder == "dataset").order_by(_budgets.c.dataset)
-    return tuple(connection.execute(query).scalars())
-
-
-def members_of(connection: Connection, group: str) -> tuple[str, ...]:
-    """Who is in a group, in order of the alphabet."""
-    query = select(_members.c.analyst).where(_members.c.team == group).order_by(_members.c.analyst)
     return tuple(connection.execute(query).scalars())
 
 

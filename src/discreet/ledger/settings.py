@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
-
 from discreet.accounting import Budget
 from discreet.errors import AdjacencyMismatch, InvalidArgument
 from discreet.ledger import schema
@@ -102,7 +100,7 @@ def change_membership(
     books: Books, connection: Connection, tip: Tip, *, kind: str, group: str, analysts: Iterable[str]
 ) -> None:
     """Writes down who joins or leaves a group; nothing if nobody does."""
-    inside = set(connection.execute(select(_members.c.analyst).where(_members.c.team == group)).scalars())
+    inside = books.members(connection, group)
     changed = [name for name in analysts if (name in inside) == (kind == "dismiss")]
     if not changed:
         return

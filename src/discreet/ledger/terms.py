@@ -19,7 +19,7 @@ from discreet.ledger.entry import moment, written
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Terms", "described", "exact_text", "totals_from_text", "totals_text"]
+__all__ = ["Terms", "described", "exact_text", "label", "totals_from_text", "totals_text"]
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -50,8 +50,7 @@ class Terms:
     @property
     def label(self) -> str:
         """What messages call it."""
-        whole = f"'{self.dataset}'"
-        return f"data set {whole}" if self.holder == "dataset" else f"{self.holder} '{self.name}' on {whole}"
+        return label(self.dataset, self.holder, self.name)
 
     @property
     def each(self) -> str:
@@ -104,6 +103,11 @@ class Terms:
             period=None if period is None else timedelta(microseconds=period),
             since=moment(details["since"]),
         )
+
+
+def label(dataset: str, holder: str, name: str) -> str:
+    """What messages call the budget of a data set, or of an analyst or a group on it."""
+    return f"data set '{dataset}'" if holder == "dataset" else f"{holder} '{name}' on '{dataset}'"
 
 
 def described(budget: Budget) -> dict[str, Any]:

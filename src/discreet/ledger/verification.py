@@ -15,6 +15,10 @@ costs; and that no charge was admitted beyond its budget.
 | puts back an older copy of the whole file | not found | found if the anchor is newer | not found |
 | changes the clock of the machine | not found | not found | not found |
 
+A charge looks at less: the end of the chain, the budgets that apply by the entries, the hashes of the entries that set
+them, and their running totals. It grants nothing where these do not fit, and the rest of a damaged ledger does not stop
+it. So nobody should spend from one that does not pass.
+
 An anchor is `str(ledger.head)`, kept where whoever can write to the file cannot: a mail, another machine, a printout.
 """
 
