@@ -432,6 +432,40 @@ def test_what_would_loosen_a_budget_is_refused_already_when_charging(tmp_path: P
         Ledger.open(path).reserve("d", Cost.pure(0.5))
 
 
+def emptied(database: sqlite3.Connection) -> None:
+    """As if the ledger had just been made, but for its first entry."""
+    for table in TABLES:
+        database.execute(f"DELETE FROM {table}")
+
+
+@pytest.mark.parametrize("meanwhile", [False, True], ids=["before it was opened", "while it was open"])
+def test_an_emptied_ledger_is_not_begun_anew(intact: Intact, place: Path, meanwhile: bool) -> None:
+    path = copied(place, intact.content)
+    ledger = Ledger.open(path) if meanwhile else None
+    tampered(path, emptied)
+    for _ in range(2):  # also the second time
+        with pytest.raises(LedgerCorrupt, match=r"its first entry is missing|the record of its last entry is missing"):
+            (ledger or Ledger.open(path)).establish("visits", Budget(epsilon=2.0, delta=1e-6))
+    with pytest.raises(LedgerCorrupt):
+        Ledger.open(path, read_only=True)
+    assert stored(path, "SELECT * FROM entries") == []
+
+
+def test_the_tables_of_a_ledger_are_never_without_its_first_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError("no random numbers")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("discreet.ledger.founding.secrets.token_hex", fails)
+        with pytest.raises(LedgerError, match="cannot be used"):
+            Ledger.open(tmp_path / "ledger.db")
+    assert stored(tmp_path / "ledger.db", "SELECT * FROM sqlite_master") == []
+    with Ledger.open(tmp_path / "ledger.db") as ledger:  # what was left is empty, and becomes one
+        assert ledger.verify().head.count == 1
+
+
 LIMITED = {"group": "ada", "analyst": "bob"}
 
 

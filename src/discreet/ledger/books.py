@@ -142,9 +142,7 @@ class Books:
         latest = self._latest
         row = first(connection, _TIP, {"known": latest.count})
         if row is None:
-            if latest.count or connection.exec_driver_sql("SELECT COUNT(*) FROM entries").scalar():
-                raise self.corrupt("the record of its last entry is missing")
-            return Tip(Head(0, FIRST), now)
+            raise self.corrupt("the record of its last entry is missing")
         if row["number"] != row["length"] or row["last"] != row["hash"]:
             raise self.corrupt(f"entry {row['length']} should be its last one, and the table of entries ends otherwise")
         head = Head(row["length"], row["hash"])

@@ -1,4 +1,7 @@
-"""The first entry of a chain: the identity of the ledger, and whether it was made with a key."""
+"""The first entry of a chain: the identity of the ledger, and whether it was made with a key.
+
+It is written together with the tables, so there is no ledger without it: one that has lost it is not begun again.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import LedgerError
 from discreet.ledger import schema
+from discreet.ledger.books import Books, Tip
+from discreet.ledger.chain import FIRST, Head
 from discreet.ledger.listing import entry_from
 from discreet.ledger.statements import first
 
@@ -16,28 +21,33 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
 
-    from discreet.ledger.books import Books
     from discreet.ledger.chain import Chain
     from discreet.ledger.entry import Entry
     from discreet.ledger.store import Store
 
-__all__ = ["founded"]
+__all__ = ["beginning", "founded"]
 
 _FIRST = "SELECT * FROM entries WHERE number = 1"
 
 
-def founded(store: Store, books: Books, chain: Chain, now: Callable[[], datetime]) -> Entry:
-    """The first entry, written if there is none; refuses a key that does not fit it."""
+def beginning(chain: Chain, now: Callable[[], datetime]) -> Callable[[Connection], None]:
+    """What writes the first entry of a new ledger, in the transaction that makes its tables."""
+
+    def begin(connection: Connection) -> None:
+        identity = secrets.token_hex(16)
+        details = {"format": schema.VERSION, "identity": identity, "key_check": chain.check_value(identity)}
+        Books("that is being made", chain).append(
+            connection, Tip(Head(0, FIRST), now()), kind="ledger", details=details
+        )
+
+    return begin
+
+
+def founded(store: Store, books: Books, chain: Chain) -> Entry:
+    """The first entry; refuses a ledger that has none, and a key that does not fit it."""
     with store.reading() as connection:
-        entry = _first(store, connection)
-    if entry is None and not store.read_only:
-        with store.writing() as connection:
-            tip = books.tip(connection, now())
-            if tip.next == 1:
-                identity = secrets.token_hex(16)
-                details = {"format": schema.VERSION, "identity": identity, "key_check": chain.check_value(identity)}
-                books.append(connection, tip, kind="ledger", details=details)
-            entry = _first(store, connection)
+        row = first(connection, _FIRST)
+        entry = None if row is None else entry_from(store.name, dict(row))
     if entry is None or "identity" not in entry.details:
         raise books.corrupt("its first entry is missing")
     store.origin = entry.hash
@@ -49,8 +59,3 @@ def founded(store: Store, books: Books, chain: Chain, now: Callable[[], datetime
     if chain.keyed and expected != chain.check_value(str(entry.details["identity"])):
         raise LedgerError(store.name, "was made with another key", "Pass the file of its own key.")
     return entry
-
-
-def _first(store: Store, connection: Connection) -> Entry | None:
-    row = first(connection, _FIRST)
-    return None if row is None else entry_from(store.name, dict(row))

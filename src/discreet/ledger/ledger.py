@@ -18,7 +18,7 @@ from discreet.ledger.books import Books
 from discreet.ledger.chain import Chain, Head, digest
 from discreet.ledger.charging import Charge
 from discreet.ledger.entry import Entry
-from discreet.ledger.founding import founded
+from discreet.ledger.founding import beginning, founded
 from discreet.ledger.listing import datasets_of, entries_of, lines_of, spent
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.names import names as checked_names
@@ -89,18 +89,20 @@ class Ledger:
             raise LedgerError(place, "cannot be opened: it is a directory", "Pass the path of a file in it.")
         if read_only and not os.path.exists(place):  # noqa: PTH110 - the same
             raise LedgerError(place, "does not exist", "Check the path.")
-        return cls._opened(Store(place, read_only=read_only), Chain.with_key_file(key))
+        chain = Chain.with_key_file(key)  # before a file is made for it
+        return cls._opened(Store(place, beginning(chain, now), read_only=read_only), chain)
 
     @classmethod
     def in_memory(cls) -> Ledger:
         """A ledger that lives and dies with this object: for trying things out, not for guarding data."""
-        return cls._opened(Store(None), Chain())
+        chain = Chain()
+        return cls._opened(Store(None, beginning(chain, now)), chain)
 
     @classmethod
     def _opened(cls, store: Store, chain: Chain) -> Ledger:
         ledger = cls(store, chain)
         try:
-            first = founded(store, ledger._books, chain, now)
+            first = founded(store, ledger._books, chain)
         except BaseException:
             store.end()
             raise

@@ -25,7 +25,7 @@ from discreet.ledger.place import Place
 from discreet.ledger.statements import driver_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from sqlalchemy.engine import Connection, Engine
@@ -41,10 +41,13 @@ _inherited: list[object] = []  # connections of a parent process: not ours to us
 
 
 class Store:
-    """A SQLite database that is a ledger, opened or made; `path` None keeps it in memory."""
+    """A SQLite database that is a ledger, opened or made; `path` None keeps it in memory.
 
-    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
-        self.path, self.read_only = path, read_only
+    `begin` writes into the tables of a new one what each has, in the transaction that makes them.
+    """
+
+    def __init__(self, path: Path | None, begin: Callable[[Connection], None], *, read_only: bool = False) -> None:
+        self.path, self.read_only, self._begin = path, read_only, begin
         self._place = None if path is None else Place(path)
         self._process, self._lock = os.getpid(), threading.RLock()
         self._engine: Engine | None = None
@@ -66,7 +69,7 @@ class Store:
 
     def for_looking(self) -> Store:
         """The same ledger once more, for somebody who only looks: the others need not wait; itself if in memory."""
-        return self if self._place is None else Store(self._place.path, read_only=True)
+        return self if self._place is None else Store(self._place.path, self._begin, read_only=True)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -320,6 +323,7 @@ class Store:
                     connection.exec_driver_sql(statement)
                 connection.exec_driver_sql(f"PRAGMA user_version = {schema.VERSION}")
                 connection.exec_driver_sql(f"PRAGMA application_id = {schema.APPLICATION}")
+                self._begin(connection)
             connection.exec_driver_sql("COMMIT")
         except BaseException:
             self._undo(connection)
