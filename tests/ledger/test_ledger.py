@@ -754,6 +754,7 @@ def test_a_key_that_cannot_be_one_is_refused(tmp_path: Path) -> None:
     for key in (tmp_path / "short", tmp_path / "missing"):
         with pytest.raises(InvalidArgument, match="key"):
             Ledger.open(tmp_path / "l.db", key=key)
+        assert [file.name for file in tmp_path.iterdir()] == ["short"]  # no ledger without its key is left behind
 
 
 # -------------------------------------------------------------------- keeping
