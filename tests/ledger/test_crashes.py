@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -155,6 +156,36 @@ def test_a_full_disk_gives_a_clear_error_and_no_charge(small_disk: Path) -> None
     assert found["lines"]
     subprocess.run(["mount", "-o", "remount,size=4m", str(small_disk)], check=True)
     goes_on(small_disk / "l.db", found)
+
+
+def filled(disk: Path) -> None:
+    """Not a byte is free."""
+    with (disk / "filling").open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(b"x" * 4096):
+            pass
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_whoever_opens_a_ledger_on_a_full_disk_is_told_so(small_disk: Path, read_only: bool) -> None:
+    path = small_disk / "l.db"
+    with Ledger.open(path) as ledger:
+        ledger.establish("d", Budget(epsilon=1.0))
+    filled(small_disk)
+    with pytest.raises(LedgerError, match=r"l\.db cannot be used because the disk is full\. Nothing was changed"):
+        Ledger.open(path, read_only=read_only).verify()
+    (small_disk / "filling").unlink()
+    assert Ledger.open(path, read_only=read_only).verify().head.count == 2
+
+
+def test_a_backup_that_finds_no_room_names_its_place_and_leaves_nothing_there(small_disk: Path, tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "l.db")
+    ledger.establish("d", Budget(epsilon=1.0))
+    filled(small_disk)
+    for _ in range(2):
+        with pytest.raises(LedgerError, match=r"cannot be copied to .*disk/copy\.db: .* The ledger is as it was"):
+            ledger.backup(small_disk / "copy.db")
+    assert [file.name for file in small_disk.iterdir()] == ["filling"]
+    assert ledger.remaining("d") == 1.0
 
 
 def test_a_full_database_gives_a_clear_error_and_no_charge(tmp_path: Path) -> None:

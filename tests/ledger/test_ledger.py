@@ -765,10 +765,20 @@ def test_a_backup_is_one_file_that_verifies_and_is_never_written_over(ledger: Le
     ledger.backup(tmp_path / "copy.db")
     assert sorted(path.name for path in tmp_path.glob("copy*")) == ["copy.db"]
     assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
-    with pytest.raises(LedgerError):
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(LedgerError, match=r"copied to .*missing/copy\.db: No such file.* a directory that exists"):
         ledger.backup(tmp_path / "missing" / "copy.db")
+    assert sorted(tmp_path.iterdir()) == before
     with pytest.raises(InvalidArgument, match="exists"):
         ledger.backup(tmp_path / "copy.db")
     copy = Ledger.open(tmp_path / "copy.db")
     assert copy.verify(anchor=ledger.head).answers == 1
     assert copy.remaining("visits") == 0.9
+
+
+def test_a_backup_is_in_the_file_that_was_named_whatever_its_name(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ledger.backup(":memory:")
+    assert Ledger.open(tmp_path / ":memory:", read_only=True).verify(anchor=ledger.head).budgets == 1

@@ -19,9 +19,11 @@ import sqlalchemy
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
-from discreet.errors import InvalidArgument, LedgerCorrupt, LedgerError
+from discreet.errors import LedgerCorrupt, LedgerError
 from discreet.ledger import forking, schema
+from discreet.ledger.copying import copy
 from discreet.ledger.place import Place
+from discreet.ledger.problems import ADVICE, BUSY_S, code, explained
 from discreet.ledger.statements import driver_of
 
 if TYPE_CHECKING:
@@ -32,10 +34,7 @@ if TYPE_CHECKING:
 
     from discreet.ledger.place import Identity
 
-__all__ = ["BUSY_S", "Store"]
-
-BUSY_S = 60.0
-"""How long a process waits for the others before it gives up."""
+__all__ = ["Store"]
 
 _inherited: list[object] = []  # connections of a parent process: not ours to use, and not ours to close
 
@@ -116,19 +115,7 @@ class Store:
     def copy_to(self, path: Path) -> None:
         """A consistent copy of the database in a new file, whoever writes meanwhile."""
         with self._turn(), self._in_words():
-            try:
-                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            except FileExistsError:
-                raise InvalidArgument("path", str(path), "a file of that name exists; pass a new one") from None
-            target = sqlite3.connect(path)
-            try:
-                driver_of(self._live()).backup(target)
-                target.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
-            except BaseException:
-                path.unlink()
-                raise
-            finally:
-                target.close()
+            copy(driver_of(self._live()), path, name=self.name)
 
     def close(self) -> None:
         """Closes the connection; the next use opens it again. One in memory goes on: it ends with its object."""
@@ -338,58 +325,25 @@ class Store:
             try:
                 return connection.exec_driver_sql(statement).scalar()
             except DBAPIError as error:
-                if not _name(error.orig).startswith("SQLITE_BUSY") or time.monotonic() > until:
+                if not code(error.orig).startswith("SQLITE_BUSY") or time.monotonic() > until:
                     raise
                 time.sleep(0.01)
 
     # ---------------------------------------------------------------- errors
+
+    @property
+    def _directory(self) -> Path | None:
+        return None if self._place is None else self._place.directory
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
         try:
             yield
         except DBAPIError as error:
-            raise self._explained(error.orig) from error
+            raise explained(self.name, error.orig, self._directory) from error
         except sqlite3.Error as error:
-            raise self._explained(error) from error
+            raise explained(self.name, error, self._directory) from error
         except UnicodeDecodeError as error:
             raise LedgerCorrupt(self.name, ("text in it is no text any more",)) from error
         except OSError as error:
-            raise LedgerError(self.name, f"cannot be used: {error.strerror}", _ADVICE) from error
-
-    def _explained(self, error: BaseException | None) -> LedgerError:
-        name = _name(error)
-        if name.startswith("SQLITE_CORRUPT"):
-            return LedgerCorrupt(self.name, (f"SQLite cannot read it: {error}",))
-        for start, (problem, advice) in _PROBLEMS.items():
-            if name.startswith(start):
-                return LedgerError(self.name, problem, advice)
-        return LedgerError(self.name, f"cannot be used: {error} ({name})", _ADVICE)
-
-
-_ADVICE = "This step was not recorded. Mend the cause and try again."
-_PROBLEMS = {
-    "SQLITE_FULL": ("cannot be written because the disk is full", "This step was not recorded. Free space, try again."),
-    "SQLITE_READONLY": (
-        "is read-only",
-        "This step was not recorded. Charges must be stored: make the file and its directory writable.",
-    ),
-    "SQLITE_BUSY": (
-        f"was locked by another process for more than {BUSY_S:g} seconds",
-        "This step was not recorded. Find who holds it, or try again.",
-    ),
-    "SQLITE_NOTADB": (
-        "is not a ledger: the file is no SQLite database",
-        "Pass the path of a ledger, or of a new file.",
-    ),
-    "SQLITE_CANTOPEN": (
-        "cannot be opened",
-        "Check that the directory exists and that file and directory may be read and written.",
-    ),
-    "SQLITE_PERM": ("may not be used", "Check the permissions of the file and its directory."),
-    "SQLITE_IOERR": ("cannot be read or written: the file system reports an error", _ADVICE),
-}
-
-
-def _name(error: BaseException | None) -> str:
-    return getattr(error, "sqlite_errorname", None) or type(error).__name__
+            raise LedgerError(self.name, f"cannot be used: {error.strerror}", ADVICE) from error
