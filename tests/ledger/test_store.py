@@ -17,7 +17,8 @@ import pytest
 
 from discreet import Budget, Cost, Ledger
 from discreet.errors import InvalidArgument, LedgerCorrupt, LedgerError
-from discreet.ledger import schema
+from discreet.ledger import Report, schema
+from discreet.ledger.verification import verify
 
 
 @pytest.fixture
@@ -285,8 +286,13 @@ def test_a_file_that_is_put_back_to_an_earlier_state_meanwhile_grants_nothing(pa
     ledger.complete(ledger.reserve("d", Cost.pure(0.5)))
     ledger.close()
     path.write_bytes(copy.read_bytes())
-    for attempt in (lambda: ledger.reserve("d", Cost.pure(0.5)), lambda: ledger.remaining("d"), lambda: ledger.head):
-        with pytest.raises(LedgerCorrupt, match="entries before"):
+    for attempt in (
+        lambda: ledger.reserve("d", Cost.pure(0.5)),
+        lambda: ledger.remaining("d"),
+        lambda: ledger.head,
+        ledger.verify,
+    ):
+        with pytest.raises(LedgerCorrupt, match="it had 6 entries before, and entry 6 is missing or another one now"):
             attempt()
     with Ledger.open(path) as forgetful:  # who opens it anew cannot know: that takes an anchor
         assert forgetful.remaining("d") == 0.75
@@ -303,9 +309,32 @@ def test_a_file_that_is_put_back_and_spent_from_by_others_grants_nothing_either(
     with Ledger.open(path) as forgetful:
         for _ in range(3):
             forgetful.reserve("d", Cost.pure(0.125))
-    for attempt in (lambda: ledger.reserve("d", Cost.pure(0.125)), lambda: ledger.remaining("d"), lambda: ledger.head):
+    for attempt in (
+        lambda: ledger.reserve("d", Cost.pure(0.125)),
+        lambda: ledger.remaining("d"),
+        lambda: ledger.head,
+        ledger.verify,
+    ):
         with pytest.raises(LedgerCorrupt, match="had 5 entries before, and entry 5 is missing or another one"):
             attempt()
+
+
+@pytest.mark.parametrize("known", ["by its entries", "by a report", "by its first entry"])
+def test_whoever_verifies_again_remembers_what_was_there(path: Path, known: str) -> None:
+    older = path.read_bytes()
+    with Ledger.open(path) as writer:
+        writer.reserve("d", Cost.pure(0.5))
+    ledger = Ledger.open(path, read_only=True)
+    if known == "by its first entry":
+        path.unlink()
+        with Ledger.open(path) as other:
+            other.establish("d", Budget(epsilon=1.0))
+    else:
+        assert (ledger.head if known == "by its entries" else ledger.verify().head).count == 5
+        ledger.close()
+        path.write_bytes(older)
+    with pytest.raises(LedgerCorrupt, match=r"it had \d entries before, and entry \d is missing or another one now"):
+        ledger.verify()
 
 
 def test_a_file_that_is_deleted_while_a_charge_is_written_grants_nothing(path: Path) -> None:
@@ -501,15 +530,16 @@ def test_nobody_waits_for_somebody_who_verifies(path: Path, monkeypatch: pytest.
     begun, done = threading.Event(), threading.Event()
     counted: list[int] = []
 
-    def slowly(connection: object, **_: object) -> None:
+    def slowly(*arguments: Any, **options: Any) -> Report:
         begun.set()
         assert done.wait(60)
+        return verify(*arguments, **options)
 
     monkeypatch.setattr("discreet.ledger.verification.verify", slowly)
-    thread = threading.Thread(target=lambda: counted.append(ledger.verify() is None))
+    thread = threading.Thread(target=lambda: counted.append(ledger.verify().reservations))
     thread.start()
     assert begun.wait(60)
     ledger.reserve("d", Cost.pure(0.1))
     done.set()
     thread.join()
-    assert counted == [True]
+    assert counted == [2]

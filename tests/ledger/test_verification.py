@@ -210,6 +210,16 @@ def test_every_edit_of_every_value_is_found(
     assert is_found(path)
 
 
+@pytest.mark.parametrize("value", ["7", "[]", '"identity"', "{}", "null"])
+@pytest.mark.parametrize("column", ["details", "hash"])
+def test_a_first_entry_that_is_none_is_found(intact: Intact, place: Path, column: str, value: str) -> None:
+    path = copied(place, intact.content)
+    tampered(path, lambda database: database.execute(f"UPDATE entries SET {column} = ? WHERE number = 1", (value,)))
+    for read_only in (True, False):
+        with pytest.raises(LedgerCorrupt, match=r"its first entry is missing|the hash of entry 1 is none"):
+            Ledger.open(path, read_only=read_only)
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_every_deleted_row_is_found(intact: Intact, place: Path, table: str) -> None:
     path = copied(place, intact.content)

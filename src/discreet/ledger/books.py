@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Cost
-from discreet.errors import AdjacencyMismatch, LedgerCorrupt
+from discreet.errors import AdjacencyMismatch, InvalidArgument, LedgerCorrupt
 from discreet.ledger import protection
 from discreet.ledger.chain import FIRST, Chain, Head, canonical, digest
 from discreet.ledger.entry import COLUMNS, Entry, moment, written
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from discreet.accounting.charges import Exact
     from discreet.ledger.roll import Holder
 
-__all__ = ["Account", "Books", "Tip", "charges_of", "counted"]
+__all__ = ["Account", "Books", "Tip", "charges_of", "counted", "put_back"]
 
 # What every charge needs is written as SQL: an expression would be compiled anew in every process, which takes longer
 # than all the rest of a charge.
@@ -145,11 +145,9 @@ class Books:
             raise self.corrupt("the record of its last entry is missing")
         if row["number"] != row["length"] or row["last"] != row["hash"]:
             raise self.corrupt(f"entry {row['length']} should be its last one, and the table of entries ends otherwise")
-        head = Head(row["length"], row["hash"])
+        head = self.end(row["length"], row["hash"])
         if latest.count and row["known"] != latest.hash:
-            raise self.corrupt(
-                f"it had {latest.count} entries before, and entry {latest.count} is missing or another one now"
-            )
+            raise self.corrupt(put_back(latest))
         self._latest = head
         return Tip(head, max(now, moment(row["at"])))
 
@@ -174,10 +172,26 @@ class Books:
         run(connection, _SET_HEAD, {"number": row["number"], "hash": row["hash"]})
         return Entry.from_row(row, cost=cost)
 
+    @property
+    def latest(self) -> Head:
+        """The newest entry that this process knows to be in the file."""
+        return self._latest
+
+    def end(self, count: int, hash_: str) -> Head:
+        """The end of a chain as it was read."""
+        try:
+            return Head(count, hash_)
+        except InvalidArgument as error:
+            raise self.corrupt(f"the hash of entry {count} is none") from error
+
     def committed(self, entry: Entry) -> None:
         """An entry of this process is in the file: from now on a file without it was put back."""
-        if entry.id > self._latest.count:
-            self._latest = Head(entry.id, entry.hash)
+        self.saw(Head(entry.id, entry.hash))
+
+    def saw(self, head: Head) -> None:
+        """The chain has reached this end."""
+        if head.count > self._latest.count:
+            self._latest = head
 
     def mark_format(self, connection: Connection, version: int) -> None:
         """From now on the file has entries that earlier formats do not know, and should not be spent beside."""
@@ -350,6 +364,11 @@ class Books:
     def corrupt(self, finding: str) -> LedgerCorrupt:
         """The error that says so."""
         return LedgerCorrupt(self._name, (finding,))
+
+
+def put_back(latest: Head) -> str:
+    """The finding that a file lacks what this process has seen in it."""
+    return f"it had {latest.count} entries before, and entry {latest.count} is missing or another one now"
 
 
 def _holder(row: sqlite3.Row) -> Holder:

@@ -48,8 +48,9 @@ def founded(store: Store, books: Books, chain: Chain) -> Entry:
     with store.reading() as connection:
         row = first(connection, _FIRST)
         entry = None if row is None else entry_from(store.name, dict(row))
-    if entry is None or "identity" not in entry.details:
+    if entry is None or not isinstance(entry.details, dict) or "identity" not in entry.details:
         raise books.corrupt("its first entry is missing")
+    books.saw(books.end(entry.id, entry.hash))
     store.origin = entry.hash
     expected = entry.details.get("key_check")
     if expected is None and chain.keyed:

@@ -395,6 +395,7 @@ class Ledger:
     def verify(self, *, anchor: Head | str | None = None) -> Report:
         """Checks everything that is stored against the chain; raises `LedgerCorrupt` with all findings.
 
+        So it does if an entry is missing that this object has written or seen.
         What that proves, and what an `anchor` or a key adds, is told in `discreet.ledger.verification`.
         """
         from discreet.ledger.verification import verify
@@ -406,11 +407,13 @@ class Ledger:
             raise LedgerError(
                 self._store.name, "was made with a key, without which no hash can be checked", "Pass key=."
             )
+        latest = self._books.latest
         store = self._store.for_looking()
         try:
             with store.reading() as connection:
-                report = verify(connection, name=self._store.name, chain=self._chain, anchor=head)
+                report = verify(connection, name=self._store.name, chain=self._chain, anchor=head, latest=latest)
             store.settle()
+            self._books.saw(report.head)
             return report
         finally:
             if store is not self._store:

@@ -15,6 +15,8 @@ costs; and that no charge was admitted beyond its budget.
 | puts back an older copy of the whole file | not found | found if the anchor is newer | not found |
 | changes the clock of the machine | not found | not found | not found |
 
+A program that has the ledger open is an anchor by itself: it knows the newest entry that it has written or seen.
+
 A charge looks at less: the end of the chain, the budgets that apply by the entries, the hashes of the entries that set
 them, and their running totals. It grants nothing where these do not fit, and the rest of a damaged ledger does not stop
 it. So nobody should spend from one that does not pass.
@@ -36,7 +38,7 @@ from sqlalchemy import select
 from discreet.accounting.charges import INFINITE
 from discreet.errors import DiscreetError, LedgerCorrupt
 from discreet.ledger import protection, schema
-from discreet.ledger.books import counted
+from discreet.ledger.books import counted, put_back
 from discreet.ledger.chain import FIRST, Chain, Head, digest
 from discreet.ledger.entry import COLUMNS, moment, written
 from discreet.ledger.terms import Terms, totals_from_text
@@ -88,12 +90,15 @@ class Report:
         )
 
 
-def verify(connection: Connection, *, name: str, chain: Chain, anchor: Head | None) -> Report:
-    """The report of a ledger that is what was written to it; raises `LedgerCorrupt` with all findings otherwise."""
+def verify(connection: Connection, *, name: str, chain: Chain, anchor: Head | None, latest: Head) -> Report:
+    """The report of a ledger that is what was written to it; raises `LedgerCorrupt` with all findings otherwise.
+
+    `latest` is the newest entry that this process has seen in it.
+    """
     check = _Check(connection, name, chain)
     if check.database():  # a broken one is not worth reading further
         check.objects()
-        check.entries(anchor)
+        check.entries(anchor, latest)
         check.tables()
     if check.findings:
         more = len(check.findings) - _MOST_FINDINGS
@@ -137,16 +142,21 @@ class _Check:
         self.findings += [f"the {row[0]} {row[1]} was removed or changed" for row in sorted(wanted - stored, key=str)]
         self.findings += [f"the {row[0]} {row[1]} was added or changed" for row in sorted(stored - wanted, key=str)]
 
-    def entries(self, anchor: Head | None) -> None:
+    def entries(self, anchor: Head | None, latest: Head) -> None:
         """Walks the chain and replays it."""
+        seen = FIRST
         reached = anchor is None or (anchor.count == 0 and anchor.hash == FIRST)
         query = select(schema.entries).order_by(schema.entries.c.number)
         for row in self._connection.execute(query).mappings():
             self._entry(dict(row))
+            if self._count == latest.count:
+                seen = self._previous
             if anchor is not None and self._count == anchor.count:
                 reached = True
                 if self._previous != anchor.hash:
                     self.findings.append(f"entry {self._count} is not the one that the anchor was taken from")
+        if seen != latest.hash:
+            self.findings.append(put_back(latest))
         if not reached and anchor is not None:
             self.findings.append(f"it ends at entry {self._count}, and the anchor was taken at entry {anchor.count}")
 
