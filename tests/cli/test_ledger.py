@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import sqlite3
 import stat
 from pathlib import Path
@@ -304,6 +305,9 @@ def test_a_budget_is_replaced_only_with_a_reason(path: Path) -> None:
     again = "ledger amend --dataset visits --analyst ada --epsilon 0.75 --reason"
     assert good(f"{again} approved").endswith("left: epsilon 0.5; renewed: never\n")
     assert call(*again.split(), " ").exit_code == 1
+    other = call(*shlex.split("ledger amend --dataset visits --analyst zed --epsilon 1 --reason more"))
+    assert other.exit_code == 1
+    assert "analyst = 'zed' is not allowed: this analyst has no budget on 'visits'" in other.stderr
     with Ledger.open(path, read_only=True) as ledger:
         assert [entry.details["reason"] for entry in ledger.entries(kind="amend")] == ["approved"] * 2
 

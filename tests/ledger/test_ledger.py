@@ -281,8 +281,21 @@ def test_a_budget_that_cannot_count_what_was_spent_admits_nothing_more(tmp_path:
 def test_amending_needs_a_reason_and_a_budget_to_amend(ledger: Ledger) -> None:
     with pytest.raises(InvalidArgument, match="say why"):
         ledger.amend("visits", Budget(epsilon=2.0), reason=" ")
-    with pytest.raises(InvalidArgument, match="no such budget"):
-        ledger.amend("visits", Budget(epsilon=2.0), reason="r", analyst="ada")
+    ledger.limit("visits", Budget(epsilon=0.5), analyst="ada")
+    ledger.limit("visits", Budget(epsilon=0.5), group="marketing")
+    before = ledger.head
+    for whose, said in (
+        ({"analyst": "zed"}, r"analyst = 'zed' .*no budget on 'visits' .*`discreet ledger limit`$"),
+        ({"analyst": "adda"}, r"analyst = 'adda' .*; did you mean 'ada'\?$"),
+        ({"analyst": "marketing"}, r"analyst = 'marketing' .*`discreet ledger limit`$"),
+        ({"group": "marketting"}, r"group = 'marketting' .*; did you mean 'marketing'\?$"),
+    ):
+        with pytest.raises(InvalidArgument, match=said):
+            ledger.amend("visits", Budget(epsilon=2.0), reason="r", **whose)
+    for whose in ({}, {"analyst": "ada"}):
+        with pytest.raises(InvalidArgument, match=r"dataset = 'visit' .*did you mean 'visits'"):
+            ledger.amend("visit", Budget(epsilon=2.0), reason="r", **whose)
+    assert ledger.head == before
 
 
 def test_an_unknown_data_set_is_refused_with_the_closest_name(ledger: Ledger) -> None:

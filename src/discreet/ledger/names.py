@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from discreet.errors import InvalidArgument
 
-__all__ = ["name", "names", "text", "unknown"]
+__all__ = ["name", "names", "text", "unknown", "unknown_holder"]
 
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 1_000_000
@@ -52,10 +52,24 @@ def text(argument: str, value: object, *, longest: int = _LONGEST_TEXT) -> str:
 
 def unknown(dataset: str, known: Iterable[str]) -> InvalidArgument:
     """No such data set; offers the closest one."""
-    close = difflib.get_close_matches(dataset, list(known), n=1)
-    hint = f"; did you mean '{close[0]}'?" if close else ""
     return InvalidArgument(
         "dataset",
         dataset,
-        f"it has no budget in this ledger: set one with ledger.establish(...) or `discreet ledger establish`{hint}",
+        "it has no budget in this ledger: set one with ledger.establish(...) or `discreet ledger establish`"
+        f"{_hint(dataset, known)}",
     )
+
+
+def unknown_holder(dataset: str, holder: str, name: str, known: Iterable[str]) -> InvalidArgument:
+    """No budget of such an analyst or group; offers the closest one that has a budget."""
+    return InvalidArgument(
+        holder,
+        name,
+        f"this {holder} has no budget on '{dataset}' that could be changed: set one with ledger.limit(...) or "
+        f"`discreet ledger limit`{_hint(name, known)}",
+    )
+
+
+def _hint(wrong: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(wrong, list(known), n=1)
+    return f"; did you mean '{close[0]}'?" if close else ""

@@ -10,6 +10,7 @@ from discreet.errors import AdjacencyMismatch, InvalidArgument
 from discreet.ledger import schema
 from discreet.ledger.chain import digest
 from discreet.ledger.names import name as checked_name
+from discreet.ledger.names import unknown_holder
 from discreet.ledger.terms import Terms, described, totals_text
 
 if TYPE_CHECKING:
@@ -73,9 +74,12 @@ def set_budget(
 ) -> Entry:
     """Writes a budget in place of the one there was, with everything counted that was spent under it."""
     old = _current(books, connection, wish, tip.at)
-    if kind == "amend" and old is None:
-        raise InvalidArgument("dataset", wish.dataset, "there is no such budget yet: use establish or limit")
-    others = [books.own_account(connection, wish.dataset, at=tip.at)] if wish.holder != "dataset" else []
+    missing = kind == "amend" and old is None
+    others = [books.own_account(connection, wish.dataset, at=tip.at)] if missing or wish.holder != "dataset" else []
+    if missing:
+        accounts = books.accounts(connection, wish.dataset, None, at=tip.at)
+        known = [account.terms.name for account in accounts if account.terms.holder == wish.holder]
+        raise unknown_holder(wish.dataset, wish.holder, wish.name, known)
     if old is not None and wish.budget.adjacency != old.terms.budget.adjacency:  # all budgets have the same
         others = [one for one in books.accounts(connection, wish.dataset, None, at=tip.at) if one.entry != old.entry]
     for other in others:
