@@ -15,7 +15,7 @@ import pytest
 
 from cli.calling import call, good, good_json
 from cli.ledgers import written_ledger
-from discreet import Cost, Curator, InvalidArgument, Ledger
+from discreet import Budget, Cost, Curator, InvalidArgument, Ledger
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +62,31 @@ def test_show_speaks_json(path: Path) -> None:
     assert shown["budgets"][1]["period_s"] == 30 * 86_400
     assert [row["state"] for row in shown["charges"]] == ["released", "failed", "reserved"]
     assert Cost.from_dict(shown["charges"][2]["cost"]) == Cost.discrete_laplace(10.0)
+
+
+def test_show_says_who_is_in_which_group(path: Path) -> None:
+    assert good_json("ledger show")["groups"] == {}
+    with Ledger.open(path) as ledger:
+        ledger.establish("sales", Budget(epsilon=1.0))
+        ledger.enrol("marketing", ["bob", "ada"])
+        ledger.enrol("board", ["eve"])
+        ledger.limit("visits", Budget(rho=0.1), group="marketing")
+        ledger.limit("visits", Budget(rho=0.1), group="new")
+    budgets, groups, charges = good("ledger show visits.ledger").split("\n\n")
+    assert "group marketing" in budgets
+    assert groups.splitlines() == ["group      members", "board      eve", "marketing  ada, bob", "new        nobody"]
+    assert charges.startswith("entry")
+    shown = good_json("ledger show")
+    assert shown["groups"] == {"board": ["eve"], "marketing": ["ada", "bob"], "new": []}
+    for narrowed, expected in (
+        ("--dataset visits", ["marketing", "new"]),
+        ("--dataset sales", []),
+        ("--analyst eve", ["board"]),
+        ("--analyst ada", ["marketing"]),
+        ("--analyst zed", []),
+        ("--dataset visits --analyst eve", []),
+    ):
+        assert [*good_json(f"ledger show {narrowed}")["groups"]] == expected
 
 
 def test_show_of_a_ledger_without_budgets_says_so(folder: Path) -> None:

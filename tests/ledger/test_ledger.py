@@ -228,7 +228,7 @@ def test_a_change_that_was_undone_is_forgotten(ledger: Ledger) -> None:
             tip = books.tip(connection, datetime.now(UTC))
             books.append(connection, tip, kind="enrol", details={"group": "team", "analysts": ["ada"]})
             connection.exec_driver_sql("INSERT INTO members VALUES ('ada', 'team')")
-            assert books.members(connection, "team") == {"ada"}
+            assert books.groups(connection) == {"team": {"ada"}}
             raise RuntimeError
 
     ledger.limit("visits", Budget(epsilon=0.25), group="team")
@@ -376,6 +376,8 @@ def test_whoever_left_a_group_no_longer_spends_from_it(ledger: Ledger) -> None:
     ledger.reserve("visits", Cost.pure(0.2), analyst="ada")
     ledger.dismiss("marketing", ["ada"])
     assert ledger.members("marketing") == ("bob",)
+    ledger.enrol("board", ["eve", "bob"])
+    assert ledger.groups() == reopened(ledger).groups() == {"board": ("bob", "eve"), "marketing": ("bob",)}
     ledger.reserve("visits", Cost.pure(0.5), analyst="ada")
     assert ledger.remaining("visits", analyst="bob") == pytest.approx(0.1)
     ledger.amend("visits", Budget(epsilon=0.25), group="marketing", reason="less")
@@ -389,6 +391,8 @@ def test_enrolling_twice_is_written_once(ledger: Ledger) -> None:
     ledger.enrol("marketing", ["ada"])
     ledger.dismiss("marketing", ["nobody"])
     assert ledger.head == before
+    ledger.dismiss("marketing", ["ada"])
+    assert ledger.groups() == {}
 
 
 def test_what_remains_is_in_the_notion_of_the_data_set_also_under_a_limit_in_another(ledger: Ledger) -> None:

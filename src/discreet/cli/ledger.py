@@ -17,7 +17,7 @@ from discreet.cli.show import as_json, table
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from discreet.ledger import Entry, Standing
+    from discreet.ledger import Entry, Ledger, Standing
 
 __all__ = ["ledger"]
 
@@ -46,7 +46,7 @@ def show(
     ] = 20,
     json: Json = False,
 ) -> None:
-    """What is left of every budget, and the charges that were made.
+    """What is left of every budget, who is in which group, and the charges that were made.
 
     A charge is reserved (paid for, and either running or cut off by a crash), released, or failed; all of them count as
     spent.
@@ -54,6 +54,7 @@ def show(
     with opened(file) as books:
         names = books.datasets() if dataset is None else (dataset,)
         standings = [standing for name in names for standing in books.standings(name, analyst=analyst)]
+        groups = _groups_of(books, standings, dataset=dataset, analyst=analyst)
         charges = list(books.entries(dataset, analyst=analyst, kind="reserve", last=last or None))
         head = str(books.head)
     if json:
@@ -62,6 +63,7 @@ def show(
                 "path": str(books.path),
                 "head": head,
                 "budgets": [_standing_fields(standing) for standing in standings],
+                "groups": groups,
                 "charges": [_charge_fields(entry) for entry in charges],
             }
         )
@@ -75,6 +77,9 @@ def show(
             typer.echo(line)
     else:
         typer.echo("No data set has a budget in this ledger.")
+    if groups:
+        typer.echo("")
+        table(("group", "members"), [(group, ", ".join(members) or "nobody") for group, members in groups.items()])
     if charges:
         typer.echo("")
         table(
@@ -165,6 +170,18 @@ def protect(
 def _privately(path: str, flags: int) -> int:
     """A new file is its owner's alone, as the ledger is: it holds what was asked and chosen."""
     return os.open(path, flags, 0o600)
+
+
+def _groups_of(
+    books: Ledger, standings: list[Standing], *, dataset: str | None, analyst: str | None
+) -> dict[str, list[str]]:
+    """Who is in each group; of one data set or analyst only in those groups that its budgets, or they, belong to."""
+    groups = {group: list(members) for group, members in books.groups().items()}
+    limited = {standing.name for standing in standings if standing.holder == "group"}
+    if dataset is None and analyst is not None:
+        limited |= {group for group, members in groups.items() if analyst in members}
+    shown = limited if dataset is not None or analyst is not None else limited | groups.keys()
+    return {group: groups.get(group, []) for group in sorted(shown)}
 
 
 def _standing_fields(standing: Standing) -> dict[str, Any]:

@@ -79,7 +79,7 @@ _CHARGES = """
 _PROTECTED = """
     SELECT number, details FROM entries WHERE dataset = :dataset AND kind = 'protect' ORDER BY number DESC LIMIT 1
 """
-_MEMBERS = "SELECT analyst FROM members WHERE team = :group"
+_MEMBERS = "SELECT analyst, team FROM members"
 _MEMBERSHIP = "SELECT number, kind, details FROM entries WHERE kind IN ('enrol', 'dismiss') ORDER BY number"
 
 
@@ -283,15 +283,17 @@ class Books:
             if row["entry"] != entry:
                 raise self.corrupt(f"the budget of {whose} is an earlier one: entry {entry} replaced it")
 
-    def members(self, connection: Connection, group: str) -> set[str]:
-        """Who is in a group, by the table and by the entries alike."""
-        listed = {row["analyst"] for row in found(connection, _MEMBERS, {"group": group})}
+    def groups(self, connection: Connection) -> dict[str, set[str]]:
+        """Who is in each group that has members, by the table and by the entries alike."""
+        listed: dict[str, set[str]] = {}
+        for row in found(connection, _MEMBERS, {}):
+            listed.setdefault(row["team"], set()).add(row["analyst"])
         try:
-            if listed == self._roll.members(connection, group):
+            if listed == self._roll.groups(connection):
                 return listed
         except Unreadable as error:
             raise self.corrupt(f"entry {error.entry}, about a budget or a group, cannot be read") from error
-        raise self.corrupt(f"the list of members of group '{group}' was changed")
+        raise self.corrupt("the list of members of groups is not what the entries say")
 
     def _check_newest(self, connection: Connection, entry: int, terms: Terms, period: int, charged: int | None) -> None:
         """The totals of a budget are those that the chain ends with, not earlier ones; looked at once by each process.

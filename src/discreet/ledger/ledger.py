@@ -368,9 +368,13 @@ class Ledger:
 
     def members(self, group: str) -> tuple[str, ...]:
         """Who is in a group, in order of the alphabet."""
-        group = checked_name("group", group)
+        return self.groups().get(checked_name("group", group), ())
+
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """The groups that have members, and who they are, in order of the alphabet."""
         with self._store.reading() as connection:
-            return tuple(sorted(self._books.members(connection, group)))
+            groups = self._books.groups(connection)
+        return {group: tuple(sorted(groups[group])) for group in sorted(groups)}
 
     def entries(
         self,

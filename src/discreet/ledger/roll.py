@@ -76,10 +76,14 @@ class Roll:
         holders = [("dataset", ""), ("analyst", analyst), *(("group", group) for group in groups)]
         return {holder: budgets[holder] for holder in holders if holder in budgets}
 
-    def members(self, connection: Connection, group: str) -> set[str]:
-        """Who is in a group."""
+    def groups(self, connection: Connection) -> dict[str, set[str]]:
+        """Who is in each group that has members."""
         self._go_on(connection)
-        return {analyst for analyst, groups in self._of_analysts(connection).items() if group in groups}
+        inside: dict[str, set[str]] = {}
+        for analyst, groups in self._of_analysts(connection).items():
+            for group in groups:
+                inside.setdefault(group, set()).add(analyst)
+        return inside
 
     def _of_analysts(self, connection: Connection) -> dict[str, set[str]]:
         if self._groups is None:

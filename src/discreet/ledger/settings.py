@@ -104,7 +104,7 @@ def change_membership(
     books: Books, connection: Connection, tip: Tip, *, kind: str, group: str, analysts: Iterable[str]
 ) -> None:
     """Writes down who joins or leaves a group; nothing if nobody does."""
-    inside = books.members(connection, group)
+    inside = books.groups(connection).get(group, set())
     changed = [name for name in analysts if (name in inside) == (kind == "dismiss")]
     if not changed:
         return
