@@ -150,6 +150,45 @@ def test_exported_lines_can_be_checked_by_anybody(path: Path) -> None:
     assert "a file of that name exists" in again.stderr
 
 
+def test_backup_copies_what_the_log_holds_while_others_spend(path: Path, folder: Path) -> None:
+    with Ledger.open(path) as ledger:
+        ledger.reserve("visits", Cost.pure(0.01))  # in the log alone
+        head = str(ledger.head)
+        assert good("ledger backup visits.ledger visits.backup") == f"9 entries copied to visits.backup. Head {head}\n"
+        shown = good_json("ledger backup visits.ledger other.backup")
+        assert shown == {"path": "visits.ledger", "target": "other.backup", "head": head}
+    assert "hash chain and anchor" in good(f"ledger verify visits.backup --anchor {head}")
+    assert sorted(file.name for file in folder.iterdir()) == ["other.backup", "visits.backup", "visits.ledger"]
+    assert stat.S_IMODE(Path("visits.backup").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("visits.ledger visits.ledger", 1, "a file of that name exists"),
+        ("visits.ledger nowhere/copy", 1, "copied to nowhere/copy: No such file or directory. The ledger is as it was"),
+        ("missing.ledger copy", 1, "missing.ledger does not exist"),
+        ("visits.ledger", 2, "TARGET"),
+    ],
+)
+def test_a_backup_that_cannot_be_made_says_why_and_leaves_nothing(
+    path: Path, folder: Path, words: str, code: int, said: str
+) -> None:
+    before = path.read_bytes()
+    refused = call("ledger", "backup", *words.split())
+    assert refused.exit_code == code
+    assert said in refused.stderr
+    assert [file.name for file in folder.iterdir()] == ["visits.ledger"]
+    assert path.read_bytes() == before
+
+
+def test_a_ledger_with_a_key_is_copied_without_it(folder: Path) -> None:
+    (folder / "key").write_bytes(b"k" * 32)
+    written_ledger(folder / "kept.ledger", key=folder / "key")
+    good("ledger backup kept.ledger kept.backup")
+    assert "hash chain and key" in good("ledger verify kept.backup --key key")
+
+
 @pytest.mark.parametrize("command", ["show", "verify", "export"])
 def test_looking_leaves_no_files_behind(path: Path, folder: Path, command: str) -> None:
     good(f"ledger {command} visits.ledger")

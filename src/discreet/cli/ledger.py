@@ -25,7 +25,8 @@ _WIDEST = 60  # characters of a question that are shown
 
 ledger = typer.Typer(
     name="ledger",
-    help="Show, verify and export the ledger of a budget, set budgets, and say whom they protect; nothing here spends.",
+    help="Show, verify, export and copy the ledger of a budget, set budgets, and say whom they protect; "
+    "nothing here spends.",
     no_args_is_help=True,
     rich_markup_mode=None,
     epilog=examples("discreet ledger show visits.ledger"),
@@ -136,6 +137,31 @@ def export(
                 target.write(f"{line}\n")
                 count += 1
     typer.echo(f"{count} entries written to {output}")
+
+
+def backup(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", show_default=False, help="The ledger, or the policy of its data.")
+    ],
+    target: Annotated[str, typer.Argument(metavar="TARGET", show_default=False, help="The copy: a new file.")],
+    *,
+    json: Json = False,
+) -> None:
+    """Write a copy of a ledger to a new file, while others go on spending; never copy the file itself meanwhile.
+
+    Prints the head of the copy: `discreet ledger verify TARGET --anchor HEAD` checks it. A copy is for restoring after
+    a loss, not for spending from: two files in use spend the budget twice.
+    """
+    from discreet.ledger import Ledger
+
+    with opened(file) as books:
+        books.backup(target)
+    with Ledger.open(target, read_only=True) as copy:
+        head = copy.head
+    if json:
+        as_json({"path": str(books.path), "target": target, "head": str(head)})
+    else:
+        typer.echo(f"{head.count} entries copied to {target}. Head {head}")
 
 
 def protect(
@@ -250,6 +276,13 @@ ledger.command(
     ),
     short_help="All entries as JSON lines.",
 )(export)
+ledger.command(
+    epilog=examples(
+        "discreet ledger backup visits.ledger visits.backup",
+        "discreet ledger backup visits.ledger visits.backup --json",
+    ),
+    short_help="A copy, while others go on spending.",
+)(backup)
 ledger.command(
     epilog=examples(
         'discreet ledger protect visits.ledger --dataset visits --table people=id --reason "the same customers"',
