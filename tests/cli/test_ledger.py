@@ -16,6 +16,7 @@ import pytest
 from cli.calling import call, good, good_json
 from cli.ledgers import written_ledger
 from discreet import Budget, Cost, Curator, InvalidArgument, Ledger
+from discreet.cli.ledger import _paid
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +43,24 @@ def test_show_lists_budgets_and_charges(path: Path) -> None:
     assert "SELECT COUNT(*) FROM visits" in rows[0]
     assert "\x1b" not in charges
     assert rows[1].endswith("…")
+
+
+def test_show_says_what_was_asked_for_and_otherwise_the_whole_cost(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [Cost.approximate(0.0, 1e-10), Cost.discrete_laplace(100.0), Cost.discrete_gaussian(100.0)]
+    cost = parts[0] + parts[1] + parts[2]
+    with Ledger.open(path) as ledger:
+        ledger.reserve("visits", cost, what="SELECT 1", price={"epsilon": 0.5, "delta": 1e-8})
+        ledger.reserve("visits", cost, what="SELECT 2")
+    shown = f"{cost!r}".removeprefix("Cost(").removesuffix(")")
+    assert len(shown) > 60
+    priced, plain = good("ledger show --last 2").splitlines()[-2:]
+    assert priced.split("reserved  ")[1] == f"epsilon 0.5, delta 1e-08{' ' * (len(shown) - 24)}  SELECT 1"
+    assert plain.split("reserved  ")[1] == f"{shown}  SELECT 2"
+    prices = [row["price"] for row in good_json("ledger show --last 2")["charges"]]
+    assert prices == [{"epsilon": 0.5, "delta": 1e-8}, None]
+    entry = next(Ledger.open(path).entries(kind="reserve", last=1))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert _paid(entry) == shown[:59] + "…"  # a screen has an end
 
 
 def test_show_can_be_narrowed(path: Path) -> None:

@@ -17,6 +17,7 @@ import discreet
 from discreet import Budget, Cost, Filter, Ledger
 from discreet.errors import AdjacencyMismatch, BudgetExceeded, InvalidArgument, LedgerError
 from discreet.ledger import Entry, Head, Standing
+from discreet.ledger.price import in_words
 from discreet.ledger.releases import told_before
 from discreet.ledger.statements import driver_of
 
@@ -162,6 +163,56 @@ def test_totals_are_exact(amounts: list[float]) -> None:
         except BudgetExceeded:
             assert total + Fraction(repr(amount)) > 1
     assert total <= 1
+
+
+@pytest.mark.parametrize(
+    ("price", "words"),
+    [
+        ({"delta": 1e-8, "epsilon": 0.5}, "epsilon 0.5, delta 1e-08"),
+        ({"epsilon": 1, "delta": 0}, "epsilon 1"),
+        ({"epsilon": 0.1 + 0.2}, "epsilon 0.3"),
+        ({"rho": Fraction(1, 8)}, "rho 0.125"),
+        ({"mu": 0.0}, "mu 0"),
+    ],
+)
+def test_what_was_asked_for_is_kept_under_the_hash_and_changes_no_total(
+    ledger: Ledger, price: dict[str, float], words: str
+) -> None:
+    entry = ledger.reserve("visits", Cost.pure(0.25), price=price)
+    plain = ledger.reserve("visits", Cost.pure(0.25))
+    found, other = reopened(ledger).entries(kind="reserve")
+    assert found.price == entry.price == {name: float(value) for name, value in price.items()}
+    assert in_words(entry.price) == words
+    assert (other.price, plain.price) == (None, None)
+    assert other.details.keys() == {"charged"}  # as before there were prices
+    assert next(ledger.entries(kind="establish")).price is None
+    assert ledger.remaining("visits") == 0.5
+    ledger.verify()
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        {},
+        0.5,
+        "epsilon",
+        {"eps": 0.5},
+        {1: 0.5},
+        {"epsilon": "0.5"},
+        {"epsilon": True},
+        {"epsilon": None},
+        {"epsilon": math.inf},
+        {"epsilon": math.nan},
+        {"epsilon": -0.5},
+        {"epsilon": 10**400},
+        {"epsilon": 0.5, "what": "SELECT 1"},
+    ],
+)
+def test_what_is_no_price_is_refused_before_anything_is_charged(ledger: Ledger, price: object) -> None:
+    before = ledger.head
+    with pytest.raises(InvalidArgument, match="price"):
+        ledger.reserve("visits", Cost.pure(0.25), price=price)  # type: ignore[arg-type]
+    assert ledger.head == before
 
 
 # -------------------------------------------------------------------- budgets

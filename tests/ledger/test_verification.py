@@ -43,7 +43,8 @@ def written_to(path: Path, key: Path | None = None) -> Head:
         ledger.limit("visits", Budget(epsilon=0.5), analyst="ada")
         ledger.limit("visits", Budget(epsilon=1.5, delta=1e-7), group="team")
         for index, analyst in enumerate(["ada", "bob", "eve"]):
-            entry = ledger.reserve("visits", Cost.pure(0.1 + index / 100), analyst=analyst, what="q", fingerprint="f")
+            cost, price = Cost.pure(0.1 + index / 100), {"epsilon": 0.125, "delta": 1e-9}
+            entry = ledger.reserve("visits", cost, analyst=analyst, what="q", fingerprint="f", price=price)
             ledger.complete(entry, f"answer {index}".encode(), told={f"bound {index}": [index, {"epsilon": 0.5}]})
         ledger.fail(ledger.reserve("sales", Cost.gaussian(20.0), analyst="bob", what="w"), "out of memory")
         ledger.dismiss("team", ["bob"])
@@ -367,9 +368,17 @@ def test_an_answer_given_to_another_analyst_with_all_hashes_computed_anew_is_fou
     ("statement", "finding"),
     [
         ("UPDATE entries SET analyst = 'mallory' WHERE analyst = 'ada'", "not charged to exactly the budgets"),
+        (
+            "UPDATE entries SET details = replace(details, '0.125', '-0.125') WHERE kind = 'reserve'",
+            "cannot be replayed",
+        ),
         ("UPDATE entries SET at = '19' || substr(at, 3) WHERE number = 9", "before the entry before it"),
     ],
-    ids=["a charge said to be somebody's who has no limit", "a charge said to be of an earlier time"],
+    ids=[
+        "a charge said to be somebody's who has no limit",
+        "a charge with a price that is none",
+        "a charge said to be of an earlier time",
+    ],
 )
 def test_a_charge_that_goes_around_a_budget_with_all_hashes_computed_anew_is_found_without_either(
     intact: Intact, place: Path, statement: str, finding: str

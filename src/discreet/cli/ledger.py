@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -234,13 +235,13 @@ def _charge_fields(entry: Entry) -> dict[str, Any]:
         "state": entry.state,
         "what": entry.what,
         "fingerprint": entry.fingerprint,
+        "price": None if entry.price is None else dict(entry.price),
         "cost": None if entry.cost is None else entry.cost.to_dict(),
         "hash": entry.hash,
     }
 
 
 def _charge_row(entry: Entry) -> tuple[str, ...]:
-    cost = f"{entry.cost!r}".removeprefix("Cost(").removesuffix(")")
     words = " ".join((entry.what or "").split())
     shown = "".join(character if character.isprintable() else "?" for character in words)
     return (
@@ -249,9 +250,19 @@ def _charge_row(entry: Entry) -> tuple[str, ...]:
         str(entry.dataset),
         str(entry.analyst),
         str(entry.state),
-        _shortened(cost),
+        _paid(entry),
         _shortened(shown),
     )
+
+
+def _paid(entry: Entry) -> str:
+    """What was asked for; if nobody said it, what was counted, in full where no screen has an end."""
+    from discreet.ledger.price import in_words
+
+    if entry.price is not None:
+        return in_words(entry.price)
+    cost = f"{entry.cost!r}".removeprefix("Cost(").removesuffix(")")
+    return _shortened(cost) if sys.stdout.isatty() else cost
 
 
 def _shortened(text: str) -> str:

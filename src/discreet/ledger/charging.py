@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discreet.ledger import protection
 from discreet.ledger.chain import digest
@@ -31,6 +31,7 @@ class Charge:
     what: str
     fingerprint: str | None
     protects: Mapping[str, str]
+    price: Mapping[str, float] | None
 
     def made(self, store: Store, books: Books, now: Callable[[], datetime]) -> Entry:
         """The entry of the charge, on the disk; raises and writes nothing if it does not fit into every budget."""
@@ -48,6 +49,9 @@ class Charge:
             for account in books.known_accounts(connection, self.dataset, self.analyst, at=tip.at):
                 balance = account.charged(self.cost, at=tip.at)
                 after.append((account.entry, account.period, totals_text(balance.totals)))
+            details: dict[str, Any] = {"charged": [[budget, period, digest(text)] for budget, period, text in after]}
+            if self.price is not None:
+                details["price"] = self.price
             entry = books.append(
                 connection,
                 tip,
@@ -57,7 +61,7 @@ class Charge:
                 what=self.what,
                 fingerprint=self.fingerprint,
                 cost=self.cost,
-                details={"charged": [[budget, period, digest(text)] for budget, period, text in after]},
+                details=details,
             )
             books.set_totals(connection, after, entry.id)
         books.committed(entry)

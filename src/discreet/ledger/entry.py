@@ -31,7 +31,7 @@ class Entry:
     | `establish`, `limit`, `amend` | a budget was set or changed | `details`: whose, how much, for which period, why |
     | `protect` | it was said whom a data set protects | `details`: the unit of each table, why |
     | `enrol`, `dismiss` | analysts joined or left a group | `details` |
-    | `reserve` | a release was paid for | `cost`, `analyst`, `what`, `fingerprint` |
+    | `reserve` | a release was paid for | `cost`, `price`, `analyst`, `what`, `fingerprint` |
     | `complete` | it was made | `reservation`; `details`: the digest of the stored answer |
     | `told` | its answer has told this, under the name in `fingerprint` | `details`: its reservation, the values |
     | `fail` | it failed, and stays paid for | `reservation`; `details`: a note |
@@ -51,6 +51,11 @@ class Entry:
     details: Mapping[str, Any] = field(hash=False)
     hash: str
     state: str | None = None
+
+    @property
+    def price(self) -> Mapping[str, float] | None:
+        """What was asked for a release, as `{"epsilon": 0.5}`; None if nobody has said it, or it is no charge."""
+        return self.details.get("price") if self.kind == "reserve" else None
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any], state: str | None = None, *, cost: Cost | None = None) -> Entry:

@@ -23,6 +23,7 @@ from discreet.ledger.listing import datasets_of, entries_of, lines_of, spent
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.names import names as checked_names
 from discreet.ledger.names import text as checked_text
+from discreet.ledger.price import check as checked_price
 from discreet.ledger.releases import checked_told, close, stored_answer, told_before
 from discreet.ledger.settings import Wish, change_membership, is_granted, set_budget
 from discreet.ledger.standing import Standing, least_remaining, standing
@@ -245,11 +246,13 @@ class Ledger:
         what: str = "",
         fingerprint: str | None = None,
         protects: Mapping[str, str] | None = None,
+        price: Mapping[str, float] | None = None,
     ) -> Entry:
         """Charges a cost to every budget that applies, durably, or raises `BudgetExceeded` and charges nothing.
 
         Call it before the data is touched. The cost stays spent, whatever happens afterwards. `protects` says whose
-        privacy the cost is about, and has to be what the ledger says; without it, that is taken for granted.
+        privacy the cost is about, and has to be what the ledger says; without it, that is taken for granted. `price`
+        is what was asked for, as `{"epsilon": 0.5, "delta": 1e-8}`: it is kept and shown, and only the cost counts.
         """
         dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
         what = checked_text("what", what)
@@ -257,7 +260,8 @@ class Ledger:
         about = {} if protects is None else protection.check(protects)
         if not isinstance(cost, Cost):
             raise InvalidArgument("cost", cost, "pass a Cost, such as Cost.laplace(noise_multiplier=2.0)")
-        charge = Charge(dataset, cost, analyst=analyst, what=what, fingerprint=fingerprint, protects=about)
+        paid = None if price is None else checked_price(price)
+        charge = Charge(dataset, cost, analyst=analyst, what=what, fingerprint=fingerprint, protects=about, price=paid)
         return charge.made(self._store, self._books, now)
 
     def complete(

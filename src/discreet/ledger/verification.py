@@ -37,7 +37,7 @@ from sqlalchemy import select
 
 from discreet.accounting.charges import INFINITE
 from discreet.errors import DiscreetError, LedgerCorrupt
-from discreet.ledger import protection, schema
+from discreet.ledger import price, protection, schema
 from discreet.ledger.books import counted, put_back
 from discreet.ledger.chain import FIRST, Chain, Head, digest
 from discreet.ledger.entry import COLUMNS, moment, written
@@ -250,6 +250,8 @@ class _Check:
         entries = [self._current[holder] for holder in whose if holder in self._current]
         applicable = {(entry, self._terms[entry].number_at(at)) for entry in entries}
         charged = {(budget, period): totals for budget, period, totals in details["charged"]}
+        if "price" in details:
+            price.check(details["price"])
         if set(charged) != applicable or not applicable:
             self.findings.append(f"entry {number} was not charged to exactly the budgets that applied to it")
         for key, totals in charged.items():
