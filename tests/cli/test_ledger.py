@@ -146,8 +146,23 @@ def test_a_ledger_with_a_key_is_verified_with_it(folder: Path) -> None:
     (folder / "key").write_bytes(b"k" * 32)
     written_ledger(folder / "kept.ledger", key=folder / "key")
     assert "hash chain and key" in good("ledger verify kept.ledger --key key")
-    assert call("ledger", "verify", "kept.ledger").exit_code == 1
+    for words in ("verify kept.ledger", "enrol kept.ledger --group team --analyst ada"):
+        refused = call("ledger", *words.split())
+        assert refused.exit_code == 1
+        assert "--key in the commands of `discreet ledger`" in refused.stderr
+    written_ledger(folder / "plain.ledger")
+    assert "--key on the command line" in call("ledger", "verify", "plain.ledger", "--key", "key").stderr
     assert "visits" in good("ledger show kept.ledger")
+
+
+@pytest.mark.parametrize(("key", "said"), [("short", "too short for a key"), ("missing", "cannot be read")])
+def test_a_key_that_is_none_is_told_by_its_option_and_leaves_no_ledger(folder: Path, key: str, said: str) -> None:
+    (folder / "short").write_bytes(b"k")
+    refused = call(*shlex.split(f"ledger establish new.ledger --dataset visits --epsilon 1 --key {key}"))
+    assert refused.exit_code == 1
+    assert f"--key = '{key}' is not allowed" in refused.stderr
+    assert said in refused.stderr
+    assert [file.name for file in folder.iterdir()] == ["short"]
 
 
 def test_exported_lines_can_be_checked_by_anybody(path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.number import left
+from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from discreet.ledger import Ledger, Standing
@@ -48,9 +49,12 @@ def opened(file: str | None, *, key: str | None = None, write: bool = False, new
         from discreet.query.policy import Policy
 
         file = str(ledger_path(Policy.load(file), file))
-    if not write or not (new or Path(file).exists()):
-        return Ledger.open(file, key=key, read_only=True)
-    return Ledger.open(file, key=key)
+    try:
+        return Ledger.open(file, key=key, read_only=not write or not (new or Path(file).exists()))
+    except InvalidArgument as error:
+        if error.argument != "key":
+            raise
+        raise InvalidArgument("--key", error.value, error.advice) from None
 
 
 def standing_row(standing: Standing) -> tuple[str, ...]:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from discreet.ledger.entry import Entry
     from discreet.ledger.store import Store
 
-__all__ = ["beginning", "founded"]
+__all__ = ["NEEDS_KEY", "beginning", "founded"]
+
+NEEDS_KEY = "Pass the file of its key: key= in Python, --key in the commands of `discreet ledger`."
+"""What to do with a ledger that has a key."""
 
 _FIRST = "SELECT * FROM entries WHERE number = 1"
 
@@ -54,9 +57,9 @@ def founded(store: Store, books: Books, chain: Chain) -> Entry:
     store.origin = entry.hash
     expected = entry.details.get("key_check")
     if expected is None and chain.keyed:
-        raise LedgerError(store.name, "was made without a key", "Open it without key=.")
+        raise LedgerError(store.name, "was made without a key", "Leave out key=, or --key on the command line.")
     if expected is not None and not chain.keyed and not store.read_only:
-        raise LedgerError(store.name, "was made with a key", "Open it with key=, the file of its key.")
+        raise LedgerError(store.name, "was made with a key", NEEDS_KEY)
     if chain.keyed and expected != chain.check_value(str(entry.details["identity"])):
         raise LedgerError(store.name, "was made with another key", "Pass the file of its own key.")
     return entry

@@ -18,7 +18,7 @@ from discreet.ledger.books import Books
 from discreet.ledger.chain import Chain, Head, digest
 from discreet.ledger.charging import Charge
 from discreet.ledger.entry import Entry
-from discreet.ledger.founding import beginning, founded
+from discreet.ledger.founding import NEEDS_KEY, beginning, founded
 from discreet.ledger.listing import datasets_of, entries_of, lines_of, spent
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.names import names as checked_names
@@ -412,9 +412,7 @@ class Ledger:
         if head is not None and not isinstance(head, Head):
             raise InvalidArgument("anchor", anchor, "pass a Head, or the text that str(ledger.head) gave")
         if self._keyed and not self._chain.keyed:
-            raise LedgerError(
-                self._store.name, "was made with a key, without which no hash can be checked", "Pass key=."
-            )
+            raise LedgerError(self._store.name, "was made with a key, without which no hash can be checked", NEEDS_KEY)
         latest = self._books.latest
         store = self._store.for_looking()
         try:
