@@ -542,12 +542,13 @@ def test_a_limit_that_is_taken_out_of_the_tables_grants_nothing(
         ("DELETE FROM budgets", lambda ledger: ledger.establish("d", Budget(epsilon=99.0))),
         ("DELETE FROM budgets", lambda ledger: ledger.limit("d", Budget(epsilon=99.0), analyst="bob")),
         ("DELETE FROM budgets", lambda ledger: ledger.amend("d", Budget(epsilon=99.0), group="team", reason="r")),
+        ("DELETE FROM budgets", lambda ledger: ledger.datasets()),
         ("DELETE FROM members", lambda ledger: ledger.enrol("team", ["ada"])),
         ("DELETE FROM members", lambda ledger: ledger.dismiss("team", ["eve"])),
         ("DELETE FROM members", lambda ledger: ledger.members("team")),
     ],
 )
-def test_what_is_taken_out_of_the_tables_is_not_set_anew(
+def test_what_is_taken_out_of_the_tables_is_not_set_anew_and_not_overlooked(
     tmp_path: Path, statement: str, act: Callable[[Ledger], object]
 ) -> None:
     path = tmp_path / "ledger.db"

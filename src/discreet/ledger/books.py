@@ -79,6 +79,8 @@ _CHARGES = """
 _PROTECTED = """
     SELECT number, details FROM entries WHERE dataset = :dataset AND kind = 'protect' ORDER BY number DESC LIMIT 1
 """
+_DATASETS = "SELECT dataset FROM budgets WHERE holder = 'dataset'"
+_ESTABLISHED = "SELECT DISTINCT dataset FROM entries WHERE kind = 'establish'"
 _MEMBERS = "SELECT analyst, team FROM members"
 _MEMBERSHIP = "SELECT number, kind, details FROM entries WHERE kind IN ('enrol', 'dismiss') ORDER BY number"
 
@@ -282,6 +284,13 @@ class Books:
                 raise self.corrupt(f"the list of budgets has one of {whose} that applies to nobody by the entries")
             if row["entry"] != entry:
                 raise self.corrupt(f"the budget of {whose} is an earlier one: entry {entry} replaced it")
+
+    def datasets(self, connection: Connection) -> set[str]:
+        """The data sets that have a budget, by the table and by the entries alike."""
+        listed, entered = ({row["dataset"] for row in found(connection, sql, {})} for sql in (_DATASETS, _ESTABLISHED))
+        if listed != entered:
+            raise self.corrupt("the list of budgets is not what the entries say")
+        return listed
 
     def groups(self, connection: Connection) -> dict[str, set[str]]:
         """Who is in each group that has members, by the table and by the entries alike."""

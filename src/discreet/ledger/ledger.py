@@ -19,7 +19,7 @@ from discreet.ledger.chain import Chain, Head, digest
 from discreet.ledger.charging import Charge
 from discreet.ledger.entry import Entry
 from discreet.ledger.founding import NEEDS_KEY, beginning, founded
-from discreet.ledger.listing import datasets_of, entries_of, lines_of, spent
+from discreet.ledger.listing import entries_of, lines_of, spent
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.names import names as checked_names
 from discreet.ledger.names import text as checked_text
@@ -368,7 +368,7 @@ class Ledger:
     def datasets(self) -> tuple[str, ...]:
         """The data sets that have a budget, in order of the alphabet."""
         with self._store.reading() as connection:
-            return datasets_of(connection)
+            return tuple(sorted(self._books.datasets(connection)))
 
     def members(self, group: str) -> tuple[str, ...]:
         """Who is in a group, in order of the alphabet."""

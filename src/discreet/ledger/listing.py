@@ -1,4 +1,4 @@
-"""What is in a ledger: entries in pages, as lines that anybody can check, and their costs; data sets."""
+"""What is in a ledger: entries in pages, as lines that anybody can check, and their costs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
     from discreet.ledger.store import Store
 
-__all__ = ["datasets_of", "entries_of", "entry_from", "lines_of", "spent"]
+__all__ = ["entries_of", "entry_from", "lines_of", "spent"]
 
 _PAGE = 1000
 _entries = schema.entries
 _closing = _entries.alias("closing")
-_budgets = schema.budgets
 
 
 def entries_of(store: Store, wanted: Mapping[str, str], *, after: int, last: int | None = None) -> Iterator[Entry]:
@@ -68,12 +67,6 @@ def spent(connection: Connection, dataset: str, analyst: str | None, *, adjacenc
     rows = connection.execute(query.group_by(_entries.c.cost).order_by(func.min(_entries.c.number)))
     parts = [(leaf, times * often) for text, often, _ in rows for leaf, times in Cost.from_json(text).parts]
     return Cost(tuple(parts), adjacency)
-
-
-def datasets_of(connection: Connection) -> tuple[str, ...]:
-    """The data sets that have a budget, in order of the alphabet."""
-    query = select(_budgets.c.dataset).where(_budgets.c.holder == "dataset").order_by(_budgets.c.dataset)
-    return tuple(connection.execute(query).scalars())
 
 
 def entry_from(name: str, row: Any) -> Entry:
