@@ -140,10 +140,10 @@ def test_a_file_that_cannot_grow_gives_a_clear_error_and_no_charge(tmp_path: Pat
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 400 kB, where mounting one is allowed."""
+    """A file system of 400 kB and 40 files, where mounting one is allowed."""
     place = tmp_path / "disk"
     place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=400k,nr_inodes=40", "tmpfs", str(place)]
     if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode != 0:
         pytest.skip("only a privileged user may mount a small file system")
     yield place
@@ -158,22 +158,29 @@ def test_a_full_disk_gives_a_clear_error_and_no_charge(small_disk: Path) -> None
     goes_on(small_disk / "l.db", found)
 
 
-def filled(disk: Path) -> None:
-    """Not a byte is free."""
-    with (disk / "filling").open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while file.write(b"x" * 4096):
-            pass
+def filled(disk: Path, with_what: str = "bytes") -> None:
+    """Not a byte is free, or not a file more is possible."""
+    place = disk / "filling"
+    place.mkdir()
+    with contextlib.suppress(OSError):
+        if with_what == "files":
+            for number in range(100):
+                (place / str(number)).touch()
+        with (place / "bytes").open("wb", buffering=0) as file:
+            while file.write(b"x" * 4096):
+                pass
 
 
+@pytest.mark.parametrize("with_what", ["bytes", "files"])
 @pytest.mark.parametrize("read_only", [True, False])
-def test_whoever_opens_a_ledger_on_a_full_disk_is_told_so(small_disk: Path, read_only: bool) -> None:
+def test_whoever_opens_a_ledger_on_a_full_disk_is_told_so(small_disk: Path, read_only: bool, with_what: str) -> None:
     path = small_disk / "l.db"
     with Ledger.open(path) as ledger:
         ledger.establish("d", Budget(epsilon=1.0))
-    filled(small_disk)
+    filled(small_disk, with_what)
     with pytest.raises(LedgerError, match=r"l\.db cannot be used because the disk is full\. Nothing was changed"):
         Ledger.open(path, read_only=read_only).verify()
-    (small_disk / "filling").unlink()
+    shutil.rmtree(small_disk / "filling")
     assert Ledger.open(path, read_only=read_only).verify().head.count == 2
 
 
