@@ -149,7 +149,7 @@ def test_a_ledger_with_a_key_is_verified_with_it(folder: Path) -> None:
     for words in ("verify kept.ledger", "enrol kept.ledger --group team --analyst ada"):
         refused = call("ledger", *words.split())
         assert refused.exit_code == 1
-        assert "--key in the commands of `discreet ledger`" in refused.stderr
+        assert "--key on the command line" in refused.stderr
     written_ledger(folder / "plain.ledger")
     assert "--key on the command line" in call("ledger", "verify", "plain.ledger", "--key", "key").stderr
     assert "visits" in good("ledger show kept.ledger")
@@ -442,3 +442,27 @@ def test_only_establish_makes_a_ledger(folder: Path, words: str) -> None:
     assert refused.exit_code == 1
     assert "does not exist" in refused.stderr
     assert not list(folder.iterdir())
+
+
+def test_a_policy_says_which_ledger_and_which_key_its_commands_use(folder: Path) -> None:
+    (folder / "key").write_bytes(b"k" * 32)
+    (folder / "rows.csv").write_text("u,x\n1,2\n")
+    policy = (
+        'name = "shop"\nledger = "shop.ledger"\nledger_key = "key"\n[tables.rows]\nsource = "rows.csv"\nunit = "u"\n'
+    )
+    (folder / "policy.toml").write_text(policy)
+    said = call("ledger", "establish", "policy.toml", "--dataset", "shop", "--epsilon", "3")
+    assert said.exit_code == 0
+    assert "A new ledger was made" in said.stderr
+    shown = good_json("ledger show policy.toml")
+    assert good_json("ledger verify policy.toml")["origin"] == shown["origin"]
+    assert f'ledger_origin = "{shown["origin"]}"' in said.stderr
+    assert "hash chain and key" in good("ledger verify policy.toml")
+    (folder / "policy.toml").write_text(f'ledger_origin = "{shown["origin"]}"\n{policy}')
+    again = call("ledger", "establish", "policy.toml", "--dataset", "shop", "--epsilon", "3")
+    assert (again.exit_code, again.stderr) == (0, "")
+    (folder / "shop.ledger").rename(folder / "offline")
+    refused = call("ledger", "establish", "policy.toml", "--dataset", "shop", "--epsilon", "3")
+    assert refused.exit_code == 1
+    assert "ledger_origin" in refused.stderr
+    assert not (folder / "shop.ledger").exists()

@@ -723,3 +723,28 @@ def test_a_curator_says_what_is_left_of_the_data_and_for_whom() -> None:
             assert repr(curator).endswith(f"; 20 of {BUDGET} left; 3 left for ada>")
         with opened(ledger=ledger, budget=None) as curator:
             assert repr(curator).endswith(f"; 20 of {BUDGET} left>")
+
+
+def test_the_ledger_keeps_what_was_asked_for_a_question() -> None:
+    with opened() as curator:
+        for price in (
+            {"epsilon": 0.5, "delta": 1e-8},
+            {"cost": Cost.concentrated(0.01)},
+            {"epsilon": 0.25, "delta": 0},
+        ):
+            curator.sql("SELECT COUNT(*) AS n FROM visits", reuse=False, **price)
+        kept = [entry.price for entry in curator.ledger.entries(kind="reserve")]
+        assert kept == [{"epsilon": 0.5, "delta": 1e-8}, {"rho": 0.01}, {"epsilon": 0.25}]
+        curator.charge(Cost.pure(0.1), reason="a model")
+        assert [entry.price for entry in curator.ledger.entries(kind="reserve")][-1] is None
+
+
+def test_a_charge_that_fits_into_no_budget_is_told_what_fits_into_all() -> None:
+    with Ledger.in_memory() as ledger:
+        ledger.establish("visits", BUDGET)
+        ledger.limit("visits", Budget(epsilon=3.0, delta=1e-6), analyst="ada")
+        with opened(ledger=ledger, budget=None, analyst="ada") as curator:
+            with pytest.raises(BudgetExceeded, match="ada") as caught:
+                curator.charge(Cost.pure(25.0), reason="a model")
+            assert caught.value.remaining <= 3.0
+            curator.charge(Cost.pure(caught.value.remaining), reason="a model")

@@ -35,8 +35,13 @@ def is_policy(file: str) -> bool:
 
 
 def opened(file: str | None, *, key: str | None = None, write: bool = False, new: bool = False) -> Ledger:
-    """The ledger of a command, for looking unless it writes; only a command that may make a `new` one does."""
+    """The ledger of a command, for looking unless it writes; only a command that may make a `new` one does.
+
+    Where the file is a policy, its own key is used, and no other ledger than the one that it names.
+    """
+    from discreet.cli.opening import say_new
     from discreet.ledger import Ledger
+    from discreet.query.opening import check_there, is_new
 
     if file is None:
         found = sorted(Path().glob("*.ledger"))
@@ -48,9 +53,16 @@ def opened(file: str | None, *, key: str | None = None, write: bool = False, new
         from discreet.query.opening import ledger_path
         from discreet.query.policy import Policy
 
-        file = str(ledger_path(Policy.load(file), file))
+        policy = Policy.load(file)
+        file = str(ledger_path(policy, file))
+        check_there(policy, Path(file))
+        key = key if key is not None or policy.ledger_key is None else str(policy.ledger_key)
+    made = new and is_new(file)
     try:
-        return Ledger.open(file, key=key, read_only=not write or not (new or Path(file).exists()))
+        ledger = Ledger.open(file, key=key, read_only=not write or not (new or Path(file).exists()))
+        if made:
+            say_new(Path(file), ledger)
+        return ledger
     except InvalidArgument as error:
         if error.argument != "key":
             raise

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +13,7 @@ from discreet.cli.granting import add_commands
 from discreet.cli.options import Json
 from discreet.cli.prices import meanings
 from discreet.cli.show import as_json, table
-from discreet.errors import InvalidArgument
+from discreet.cli.writing import whole_file
 
 if TYPE_CHECKING:
     from discreet.ledger import Entry, Ledger, Standing
@@ -63,6 +61,7 @@ def show(
         as_json(
             {
                 "path": str(books.path),
+                "origin": books.origin,
                 "head": head,
                 "budgets": [_standing_fields(standing) for standing in standings],
                 "groups": groups,
@@ -109,7 +108,7 @@ def verify(
     with opened(file, key=key) as books:
         report = books.verify(anchor=anchor)
     if json:
-        as_json(report.to_dict())
+        as_json({"origin": books.origin, **report.to_dict()})
     else:
         typer.echo(str(report))
 
@@ -125,14 +124,12 @@ def export(
 
     The hash of a line is SHA-256 of the line without its "hash", with sorted keys and no spaces.
     """
-    if output is not None and Path(output).exists():
-        raise InvalidArgument("--output", output, "a file of that name exists, and is not written over; name a new one")
     with opened(file) as books:
         if output is None:
             for line in books.export():
                 print(line)
             return
-        with open(output, "x", encoding="utf-8", opener=_privately) as target:
+        with whole_file(output, private=True) as target:
             count = 0
             for line in books.export():
                 target.write(f"{line}\n")
@@ -192,11 +189,6 @@ def protect(
     with opened(file, key=key, write=True) as books:
         books.protect(dataset, given, reason=reason)
         typer.echo(f"{dataset} protects {in_words(books.protected(dataset))}")
-
-
-def _privately(path: str, flags: int) -> int:
-    """A new file is its owner's alone, as the ledger is: it holds what was asked and chosen."""
-    return os.open(path, flags, 0o600)
 
 
 def _groups_of(

@@ -35,12 +35,10 @@ class Opened:
 
     def fields(self) -> dict[str, Any]:
         """What machines are told about the ledger."""
-        from discreet.query.opening import origin_of
-
         books = self.curator.ledger
         return {
             "ledger": str(self.path),
-            "ledger_origin": None if books.path is None else origin_of(books),
+            "ledger_origin": None if books.path is None else books.origin,
             "new_ledger": self.new,
         }
 
@@ -102,11 +100,9 @@ def unbudgeted(policy: Policy, budget: Budget, *, analyst: str) -> Iterator[Open
 
 def say_new(path: Path, ledger: Ledger) -> None:
     """Says that a ledger was made: where one was expected, it is lost, and a whole budget was granted once more."""
-    from discreet.query.opening import origin_of
-
     typer.echo(
         f"A new ledger was made, {path}, from which nothing has been spent; a policy that says "
-        f'ledger_origin = "{origin_of(ledger)}" uses no other.',
+        f'ledger_origin = "{ledger.origin}" uses no other.',
         err=True,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from discreet.errors import BudgetExceeded
 from discreet.ledger import protection
 from discreet.ledger.chain import digest
 from discreet.ledger.terms import totals_text
@@ -45,10 +46,16 @@ class Charge:
             tip = books.tip(connection, now())
             if self.protects:
                 protection.agree(self.dataset, books.protected(connection, self.dataset), self.protects)
-            after = []
+            after, refused = [], []
             for account in books.known_accounts(connection, self.dataset, self.analyst, at=tip.at):
-                balance = account.charged(self.cost, at=tip.at)
+                try:
+                    balance = account.charged(self.cost, at=tip.at)
+                except BudgetExceeded as error:
+                    refused.append(error)
+                    continue
                 after.append((account.entry, account.period, totals_text(balance.totals)))
+            if refused:  # what is told to fit has to fit into all
+                raise min(refused, key=lambda error: (error.unit != refused[0].unit, error.remaining))
             details: dict[str, Any] = {"charged": [[budget, period, digest(text)] for budget, period, text in after]}
             if self.price is not None:
                 details["price"] = self.price

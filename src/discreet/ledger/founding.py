@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NEEDS_KEY", "beginning", "founded"]
 
-NEEDS_KEY = "Pass the file of its key: key= in Python, --key in the commands of `discreet ledger`."
+NEEDS_KEY = "Pass the file of its key: key= in Python, --key on the command line, ledger_key in a policy."
 """What to do with a ledger that has a key."""
 
 _FIRST = "SELECT * FROM entries WHERE number = 1"

@@ -132,6 +132,12 @@ class Ledger:
         return self._store.read_only
 
     @property
+    def origin(self) -> str:
+        """What tells this ledger from all others: the hash of its first entry, which stays as it grows and moves."""
+        assert self._store.origin is not None
+        return self._store.origin
+
+    @property
     def head(self) -> Head:
         """The end of the chain. Keep it elsewhere: `verify(anchor=...)` then also finds entries cut off at the end."""
         with self._store.reading() as connection:

@@ -165,7 +165,8 @@ class Curator:
         self._check_open()
         truth("reuse", reuse)
         asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
-        if asked.price is None:
+        price = asked.price
+        if price is None:
             check_versions(self._files)
             return self._answer(asked, ())
         fingerprint = asked.fingerprint(self._files)
@@ -176,7 +177,7 @@ class Curator:
         asked = asked.knowing(self._files, self._payer.told)
         public = self._public_tables(asked.question)
         try:
-            entry = self._payer.reserve(asked.cost, text, fingerprint)
+            entry = self._payer.reserve(asked.cost, text, fingerprint, price=price.stated)
         except BudgetExceeded as error:
             raise asked.refusal(error, self._payer.denied) from None
         try:

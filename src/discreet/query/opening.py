@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from discreet.engines.paths import in_files
 from discreet.errors import InvalidArgument, LedgerError, UnitMismatch, VolatileLedger
 from discreet.ledger import Ledger
-from discreet.ledger.chain import Chain
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.protection import in_words
 from discreet.query.policy import Policy
@@ -19,7 +18,7 @@ from discreet.query.policy import Policy
 if TYPE_CHECKING:
     from discreet.accounting import Budget
 
-__all__ = ["check_there", "establish", "is_new", "ledger_of", "ledger_path", "origin_of", "policy_of"]
+__all__ = ["check_there", "establish", "is_new", "ledger_of", "ledger_path", "policy_of"]
 
 _POLICIES = (".toml", ".yaml", ".yml")
 
@@ -74,7 +73,6 @@ def ledger_of(ledger: object, policy: Policy, source: Any, budget: Budget | None
         check_there(policy, path)
         if budget is None and is_new(path):
             raise _no_budget(policy, path)  # before a file is made that says nothing
-        Chain.with_key_file(policy.ledger_key)  # nor is one made where the key cannot be read
         return Ledger.open(path, key=policy.ledger_key)
     if budget is None:
         raise _no_budget(policy)
@@ -92,11 +90,6 @@ def is_new(path: str | os.PathLike[str]) -> bool:
     return stat.S_ISREG(facts.st_mode) and facts.st_size == 0
 
 
-def origin_of(ledger: Ledger) -> str:
-    """What tells a ledger from all others: the hash of its first entry, which stays as the ledger grows and moves."""
-    return next(ledger.entries(kind="ledger")).hash
-
-
 def check_there(policy: Policy, path: Path) -> None:
     """Refuses to begin a ledger where the policy says which one it is."""
     if policy.ledger_origin is not None and is_new(path):
@@ -110,7 +103,7 @@ def check_there(policy: Policy, path: Path) -> None:
 
 def _check_origin(policy: Policy, ledger: Ledger) -> None:
     """Refuses another ledger than the one that the policy names."""
-    if policy.ledger_origin is not None and origin_of(ledger) != policy.ledger_origin:
+    if policy.ledger_origin is not None and ledger.origin != policy.ledger_origin:
         raise LedgerError(
             "in memory" if ledger.path is None else ledger.path,
             f"is another one than that of '{policy.name}', which its policy names as ledger_origin",

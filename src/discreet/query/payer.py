@@ -10,7 +10,7 @@ from discreet.errors import BudgetExceeded, LedgerCorrupt, LedgerError
 from discreet.query.limits import refusal_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from discreet.accounting import Cost
     from discreet.ledger import Entry, Ledger
@@ -27,7 +27,9 @@ class Payer:
     policy: Policy
     analyst: str
 
-    def reserve(self, cost: Cost, what: str, fingerprint: str | None = None) -> Entry:
+    def reserve(
+        self, cost: Cost, what: str, fingerprint: str | None = None, *, price: Mapping[str, float] | None = None
+    ) -> Entry:
         """The charge, on the disk; refused if the data is about other units than these by now."""
         return self.ledger.reserve(
             self.policy.name,
@@ -36,6 +38,7 @@ class Payer:
             what=what,
             fingerprint=fingerprint,
             protects=self.policy.protects,
+            price=price,
         )
 
     def complete(self, entry: Entry, answer: bytes | None = None, *, told: dict[str, list[Any]] | None = None) -> None:

@@ -54,6 +54,11 @@ class Target:
         return "epsilon" if self.epsilon is not None else "rho" if self.rho is not None else "mu"
 
     @property
+    def stated(self) -> dict[str, float]:
+        """The same by name, as the ledger keeps it."""
+        return {self.unit: self.size} | ({"delta": self.delta} if self.delta else {})
+
+    @property
     def size(self) -> float:
         """How much of that."""
         return float(getattr(self, self.unit))
