@@ -276,7 +276,8 @@ class QueryFailed(DiscreetError, RuntimeError):
         super().__init__(
             f"the answer could not be computed, and what it cost stays spent (entry {entry} of the ledger). The reason "
             "is not shown, as it may depend on the data. Check that the files are still where they were and that "
-            "memory and disk suffice, then ask again."
+            "memory and disk suffice, then ask again. The owner of the data can set DISCREET_SHOW_ENGINE_ERRORS=1 in "
+            "the environment of the process to see it as the cause."
         )
 
     def __reduce__(self) -> tuple[type[QueryFailed], tuple[int]]:

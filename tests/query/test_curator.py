@@ -24,6 +24,7 @@ from discreet.errors import (
     InvalidArgument,
     LedgerError,
     PolicyError,
+    QueryFailed,
     QueryRefused,
     ReleaseFailed,
     SourceError,
@@ -748,3 +749,20 @@ def test_a_charge_that_fits_into_no_budget_is_told_what_fits_into_all() -> None:
                 curator.charge(Cost.pure(25.0), reason="a model")
             assert caught.value.remaining <= 3.0
             curator.charge(Cost.pure(caught.value.remaining), reason="a model")
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_why_a_question_failed_is_shown_to_whoever_owns_the_process_and_asks_for_it(
+    monkeypatch: pytest.MonkeyPatch, shown: bool
+) -> None:
+    def fails(*_: Any) -> None:
+        raise ValueError("secret-17")
+
+    monkeypatch.setenv("DISCREET_SHOW_ENGINE_ERRORS", "1" if shown else "0")
+    with opened() as curator:
+        monkeypatch.setattr("discreet.query.curator.measure", fails)
+        with pytest.raises(QueryFailed, match="DISCREET_SHOW_ENGINE_ERRORS=1") as caught:
+            curator.sql("SELECT COUNT(*) FROM visits", epsilon=0.1)
+        assert caught.value.__context__ is None
+        assert str(caught.value.__cause__) == ("secret-17" if shown else "None")
+        assert "secret" not in str(caught.value)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-__all__ = ["guarded"]
+__all__ = ["guarded", "shown_cause"]
 
 _FILES = (
     "a file could not be read: the engine reads only the files that the data was opened with, as long as they are "
@@ -40,6 +40,11 @@ _OTHERWISE = (
 )
 
 
+def shown_cause(error: BaseException) -> BaseException | None:
+    """The error itself as the cause of another one, if the owner of the process wants to see it; else None."""
+    return error if os.environ.get("DISCREET_SHOW_ENGINE_ERRORS") == "1" else None
+
+
 def guarded(work: Callable[[], T]) -> T:
     """The result of the work; if it fails, an `EngineError` that carries nothing of what was said.
 
@@ -55,8 +60,7 @@ def guarded(work: Callable[[], T]) -> T:
     except Exception as error:  # noqa: BLE001 - of nothing that goes wrong in the engine may the words pass
         stopped = type(error) is RuntimeError and error.args == _STOPPED
         kind, message = _SAID.get(type(error).__name__, ("failed", _OTHERWISE))
-        if os.environ.get("DISCREET_SHOW_ENGINE_ERRORS") == "1":
-            cause = error
+        cause = shown_cause(error)
     if stopped:
         raise KeyboardInterrupt
     raise EngineError(kind, message) from cause

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from discreet.accounting import Budget, Cost
 from discreet.arguments import truth, words
 from discreet.engines import DuckDBEngine
+from discreet.engines.failures import shown_cause
 from discreet.errors import (
     BudgetExceeded,
     DiscreetError,
@@ -189,6 +190,7 @@ class Curator:
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - its words may show values
             stopped = _is_interrupt(error)
             problem = "KeyboardInterrupt" if stopped else type(error).__name__
+            cause = shown_cause(error)
         else:
             self._payer.complete(entry, kept, told=told)
             return answer
@@ -197,7 +199,7 @@ class Curator:
             raise KeyboardInterrupt(
                 f"the question was stopped; what it cost stays spent (entry {entry.id} of the ledger)"
             )
-        raise QueryFailed(entry.id)
+        raise QueryFailed(entry.id) from cause
 
     def explain(
         self,
@@ -311,12 +313,12 @@ class Curator:
             check_versions(self._files)
             model.fit_unseen(*rows, names=records.features)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
-            problem = type(error).__name__
+            problem, cause = type(error).__name__, shown_cause(error)
         else:
             self._payer.complete(entry)
             return model
         self._fail(entry, problem)
-        raise QueryFailed(entry.id)
+        raise QueryFailed(entry.id) from cause
 
     # ---------------------------------------------------------------- looking
 
