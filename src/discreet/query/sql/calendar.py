@@ -42,7 +42,9 @@ def moment_of(at: Expressions, node: exp.Expr) -> Value:
     if not value.type.temporal:
         raise at.source.refusal(
             f"a date is needed here, and '{at.source.written(node)}' is {value.type.words}",
-            advice="convert it with CAST(... AS DATE), which gives NULL where that is not possible",
+            advice="a time of day has no date: store it with one, as a TIMESTAMP"
+            if value.type.name.startswith("TIME")
+            else "convert it with CAST(... AS DATE), which gives NULL where that is not possible",
             at=node,
         )
     return tamed(value)
