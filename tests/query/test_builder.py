@@ -309,18 +309,59 @@ def test_aggregates_and_columns_are_named_by_keywords(rows: Selection) -> None:
         rows.with_columns("2 * spend")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("step", ["agg", "group_by", "union_all", "sum"])
-def test_a_summary_is_not_summarized_again_by_steps(rows: Selection, step: str) -> None:
+def test_people_are_summarized_one_by_one_and_then_together(rows: Selection) -> None:
+    each = rows.filter("spend > 1").group_by("person").agg(total="SUM(spend)", n="COUNT(*)")
+    inner = "SELECT person, SUM(spend) AS total, COUNT(*) AS n FROM visits WHERE spend > 1 GROUP BY person"
+    assert same(each.agg(mean="AVG(total)"), f"SELECT AVG(total) AS mean FROM ({inner})")
+    assert same(
+        each.filter("n > 1").group_by(many="n // 2").agg(people="COUNT(*)"),
+        f"SELECT n // 2 AS many, COUNT(*) AS people FROM ({inner}) WHERE n > 1 GROUP BY 1",
+    )
+    assert (
+        each.agg(mean="AVG(total)").explain(epsilon=1.0).cost
+        == rows.curator.explain(f"SELECT AVG(total) AS mean FROM ({inner})", epsilon=1.0).cost
+    )
+
+
+def test_a_summary_of_noisy_numbers_costs_no_more_than_they_do(rows: Selection) -> None:
+    by_city = rows.group_by("city").agg(n="COUNT(*)")
+    both = by_city.agg(all="SUM(n)")
+    assert same(both, f'SELECT SUM(n) AS "all" FROM ({by_city.sql})')
+    numbers = [row[1] for row in by_city.answer(epsilon=1.0)]
+    answer = both.answer(epsilon=1.0)
+    assert answer.repeated
+    assert answer.item() == sum(numbers)
+    assert by_city.sort("n DESC").limit(1).agg(most="MAX(n)").answer(epsilon=1.0).item() == max(numbers)
+
+
+@pytest.mark.parametrize("step", ["union_all", "select", "vstack"])
+def test_rows_are_put_together_before_they_are_summarized(rows: Selection, step: str) -> None:
     summary = rows.group_by("city").agg(n="COUNT(*)")
-    with pytest.raises(UnknownStep, match=r"it is summarized already: .* curator\.sql\(f'SELECT SUM\(n\) FROM"):
+    with pytest.raises(UnknownStep, match="it is summarized already: do so with rows, before agg"):
         getattr(summary, step)
     assert not hasattr(summary, step)
-    summary.curator.sql(f"SELECT SUM(n) FROM ({summary.sql})", epsilon=1.0)
+
+
+def test_rows_with_the_same_columns_are_put_together(rows: Selection) -> None:
+    few = rows.select("person", amount="spend").union_all(rows.filter("spend > 2").select("person", amount="2 * spend"))
+    assert same(
+        few.agg(total="SUM(amount)"),
+        "SELECT SUM(amount) AS total FROM (SELECT person, spend AS amount FROM visits UNION ALL "
+        "SELECT person, 2 * spend AS amount FROM visits WHERE spend > 2)",
+    )
+    assert same(
+        rows.with_columns(double="2 * spend").select("city", "double").group_by("city").agg(m="AVG(double)"),
+        "SELECT city, AVG(double) AS m FROM (SELECT city, 2 * spend AS double FROM visits) GROUP BY city",
+    )
+    with pytest.raises(InvalidArgument, match="name at least one column"):
+        rows.select()
+    with pytest.raises(InvalidArgument, match="an expression gets a name"):
+        rows.select("spend + 1")
 
 
 def test_groups_are_filtered_before_they_are_made(rows: Selection) -> None:
     groups = rows.group_by("city")
-    for step in ("filter", "join", "with_columns", "union_all"):
+    for step in ("filter", "join", "with_columns", "union_all", "select"):
         with pytest.raises(UnknownStep, match=f"write {step} before group_by"):
             getattr(groups, step)
     with pytest.raises(UnknownStep, match="name all columns at once"):

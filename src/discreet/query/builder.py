@@ -41,11 +41,8 @@ __all__ = ["Groups", "Selection", "Summary", "rows_of"]
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN"}
 _SUMMARIZE = "rows of people are not shown: summarize them first, as in group_by('city').agg(n='COUNT(*)')"
 _ASK = "ask the question first: answer(epsilon=0.5)"
-_SUMMARIZED = (
-    "it is summarized already: filter, join and group rows before agg, or compute with the noisy numbers in SQL, as in "
-    "curator.sql(f'SELECT SUM(n) FROM ({summary.sql})', epsilon=0.5)"
-)
-_SHOWN = ("answer", "explain", "sql", "head", "show", "select", "limit", "sort", "collect", "execute")
+_SUMMARIZED = "it is summarized already: do so with rows, before agg"
+_SHOWN = ("answer", "explain", "sql", "head", "show", "limit", "sort", "collect", "execute")
 _HABITS = {
     **dict.fromkeys(("groupby", "groupBy"), "write group_by('city')"),
     **dict.fromkeys(("where", "query"), "write filter('spend > 0')"),
@@ -176,10 +173,41 @@ class _Steps(_Helpful):
         """The same rows, as a source for further steps."""
         return replace(self, source=_inside(self._text()), joins=(), conditions=(), computed=(), columns=self._names())
 
+    def group_by(self, *keys: str, **named: str) -> Groups:
+        """The rows by group: columns, or names for expressions, as in `month="date_trunc('month', day)"`.
+
+        Groups of a summary are made of its rows: of noisy numbers, or, where it has one row for each unit, of people.
+        """
+        if not keys and not named:
+            raise InvalidArgument("keys", keys, "name at least one column; without groups, use agg at once")
+        steps = self._as_source()
+        return Groups(steps, _listed(keys, named, steps.columns))
+
+    def agg(self, *unnamed: Never, **aggregates: str) -> Summary:
+        """One row about all: each column a name and an aggregate in SQL, such as `n="COUNT(*)"`.
+
+        Of a summary with one row for each unit, as `group_by("user_id").agg(total="SUM(spend)")` gives it, that is a
+        summary of people, as `agg(mean="AVG(total)")`; of any other it is computed from the noisy numbers.
+        """
+        return Groups(self._as_source(), ()).agg(*unnamed, **aggregates)
+
+    def _as_source(self) -> Self:
+        """The same rows, so that what is grouped can name every column."""
+        return self._nested() if self.computed else self
+
 
 @dataclass(frozen=True, repr=False)
 class Selection(_Steps):
     """Rows of a table: nobody is shown them, they can be summarized."""
+
+    def select(self, *columns: str, **named: str) -> Selection:
+        """The rows with these columns alone, or names for expressions, in this order: for `union_all`."""
+        if not columns and not named:
+            raise InvalidArgument("columns", columns, "name at least one column")
+        steps = self._as_source()
+        shown = _listed(columns, named, steps.columns)
+        text = "\n".join([f"SELECT {', '.join(aliased(name, text) for name, text in shown)}", *steps._from()])
+        return Selection(self.curator, _inside(text), self.name, columns=tuple(name for name, _ in shown))
 
     def union_all(self, other: Selection) -> Selection:
         """These rows and those of another selection of the same columns."""
@@ -187,24 +215,6 @@ class Selection(_Steps):
             raise InvalidArgument("other", other, "pass rows, as table() gives them")
         both = f"{self._text()}\nUNION ALL\n{other._text()}"
         return Selection(self.curator, _inside(both), self.name, columns=self._names())
-
-    def group_by(self, *keys: str, **named: str) -> Groups:
-        """The rows by group: columns, or names for expressions, as in `month="date_trunc('month', day)"`."""
-        if not keys and not named:
-            raise InvalidArgument("keys", keys, "name at least one column; without groups, use agg at once")
-        steps = self._nested() if self.computed else self
-        listed = []
-        for key in keys:
-            name = name_of(key, steps.columns)
-            if name is None:
-                raise InvalidArgument("keys", key, "name a column; an expression gets a name, as in decade='age // 10'")
-            listed.append((name, identifier(name)))
-        return Groups(steps, (*listed, *expressions(named, steps.columns)))
-
-    def agg(self, *unnamed: Never, **aggregates: str) -> Summary:
-        """One row about all: each column a name and an aggregate in SQL, such as `n="COUNT(*)"`."""
-        steps = self._nested() if self.computed else self
-        return Groups(steps, ()).agg(*unnamed, **aggregates)
 
     def __repr__(self) -> str:
         return f"<rows of people, to be summarized by agg or group_by(…).agg:\n{indent(self._text(), '  ')}>"
@@ -214,7 +224,7 @@ class Selection(_Steps):
 class Groups(_Helpful):
     """Rows by group, to be summarized."""
 
-    rows: Selection
+    rows: _Steps
     keys: tuple[tuple[str, str], ...]
 
     def agg(self, *unnamed: Never, **aggregates: str) -> Summary:
@@ -286,11 +296,14 @@ class Summary(_Steps):
         return self.curator.sql(self.sql, **_spelled(price, self.curator.sql))
 
     def _instead(self, step: str) -> str:
-        again = hasattr(Selection, step) or any(one in _HABITS.get(step, "") for one in ("agg(", "group_by(", "union"))
+        again = hasattr(Selection, step) or "union" in _HABITS.get(step, "")
         return _SUMMARIZED if again else _ASK if _shows(step) else super()._instead(step)
 
     def _to_use(self, column: object) -> str:  # noqa: ARG002 - an answer has all of them
         return _ASK
+
+    def _as_source(self) -> Summary:
+        return self._nested()
 
     def __repr__(self) -> str:
         return f"<a question, to be asked by answer(epsilon=…):\n{indent(self.sql, '  ')}>"
@@ -325,6 +338,19 @@ def rows_of(curator: Curator, name: str) -> Selection:
         raise InvalidArgument("name", name, closest(str(name), [one.name for one in tables.values()]))
     columns = tuple(column.name for column in table.columns)
     return Selection(curator, identifier(table.name), table.name, columns=columns)
+
+
+def _listed(columns: tuple[str, ...], named: dict[str, str], known: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Columns by their names, and expressions by those that are given, each with its SQL."""
+    listed = []
+    for column in columns:
+        name = name_of(column, known)
+        if name is None:
+            raise InvalidArgument(
+                "column", column, "name a column; an expression gets a name, as in decade='age // 10'"
+            )
+        listed.append((name, identifier(name)))
+    return (*listed, *expressions(named, known))
 
 
 def _inside(text: str) -> str:
