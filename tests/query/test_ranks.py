@@ -375,6 +375,15 @@ def test_one_unit_moves_the_weights_below_any_place_by_no_more_than_its_bound(se
             assert norm <= bound * units.weight
 
 
+@pytest.mark.parametrize("gaussian", [True, False])
+@pytest.mark.parametrize("probability", [0.99, 0.95, 0.3, 1 / 3, 0.001])
+def test_a_probability_is_the_one_that_was_asked_for(probability: float, gaussian: bool) -> None:
+    units = Units.of(SCALES["positive"], 1.0, 1.0, gaussian=gaussian, probability=probability)
+    statistic = Statistic.of(Aggregate("quantile", "a0", "q", "x0", probability=probability), units.parts, 0.0)
+    assert statistic.b / units.parts == pytest.approx(probability, rel=1e-12)
+    assert 512 <= units.parts <= 1024
+
+
 @given(probability=st.floats(0.0, 1.0), power=st.integers(2, 10))
 def test_both_sides_of_a_quantile_count_however_near_to_an_end_it_is(probability: float, power: int) -> None:
     parts = 1 << power

@@ -48,7 +48,7 @@ def measure_ranks(run: Run) -> tuple[RankAnswer, ...]:
         once = aggregate.function in ("min", "max") and plan.single and not plan.block.row_level
         bound = 1.0 if once else rows.bound
         scale = Scale(aggregate.bounds, aggregate.kind)
-        units = Units.of(scale, bound, noise, gaussian=plan.gaussian)
+        units = Units.of(scale, bound, noise, gaussian=plan.gaussian, probability=aggregate.probability)
         answers.append(
             measure_rank(
                 rows.cells(run, aggregate, scale, weight=units.weight, once=once),
