@@ -20,7 +20,7 @@ from discreet.query.intervals import picks_rows, takes_extremes, with_intervals
 from discreet.query.losses import summed
 from discreet.query.pooling import pairs_for
 from discreet.query.projection import plain_columns, projected
-from discreet.query.report import bound_names, doubts_of
+from discreet.query.report import bound_names, doubts_of, rank_doubts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -193,14 +193,16 @@ class Answer:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Where intervals may be too short, as far as the released numbers and the question tell.
+        """Where intervals may be too short, and quantiles wrong, as far as the released numbers and the question tell.
 
         Printed answers have them below the table, but for the one that is so of all small tables.
         """
         return self._cautions()
 
     def _cautions(self, *, grave: bool = False) -> tuple[str, ...]:
-        found = [line for block in self._measured for line in doubts_of(block.plan, block.doubts, grave=grave)]
+        found: list[str] = []
+        for block in self._measured:
+            found += doubts_of(block.plan, block.doubts, grave=grave) + rank_doubts_of(block.plan, block.ranks)
         if any(block.groups > 1 for block in self._measured) and picks_rows(self.question):
             found.append(_PICKED)
         return tuple(dict.fromkeys(found)) if len(self) else ()

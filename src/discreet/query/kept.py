@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = ["from_bytes", "to_bytes", "told_by"]
 
-_VERSION = 4
+_VERSION = 5
 _LENGTH = struct.Struct("<Q")
 _NUMBER = np.dtype("<f8")
-_PARTS = ("place", "left", "right", "s_left", "s_right", "blur", "floor", "ceiling")
+_PARTS = ("place", "left", "right", "s_left", "s_right", "blur", "floor", "ceiling", "doubt")
 
 
 def to_bytes(measured: Sequence[Measured]) -> bytes:

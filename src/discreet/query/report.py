@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 from discreet.query.losses import GUESSED, UNTOLD
 from discreet.query.moments import moments_of
+from discreet.query.ranks.support import IN_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from discreet.query.moments import Moment
     from discreet.query.private import Private
+    from discreet.query.ranks.answer import RankAnswer
 
-__all__ = ["bound_names", "doubts_of", "in_words", "report_of"]
+__all__ = ["bound_names", "doubts_of", "in_words", "rank_doubts_of", "report_of"]
 
 
 def report_of(plans: tuple[Private, ...]) -> tuple[str, ...]:
@@ -51,6 +53,17 @@ def doubts_of(plan: Private, doubts: Mapping[int, str], *, grave: bool = False) 
             state = "state max_rows" if moment.row_steps is not None else "state bounds of the values, and max_rows"
             more = "" if reason == GUESSED else ", or see intervals(allowance=4)"
             lines.append(f"the interval may be too short ({in_words(plan, moment)}): {reason}; {state}{more}")
+    return lines
+
+
+def rank_doubts_of(plan: Private, ranks: Sequence[RankAnswer]) -> list[str]:
+    """What to say about quantiles, MIN and MAX of groups in which there may be too few rows."""
+    lines = []
+    for asked, found in zip(plan.ranks, ranks, strict=True):
+        for doubt, words in IN_WORDS.items():
+            groups, few = len(found.doubt), int((found.doubt == doubt).sum())
+            where = f" in {few} of {groups} groups" if plan.block.keys and groups > 1 else ""
+            lines += [f"{asked.label} may be far from the truth{where}: {words}"] if few else []
     return lines
 
 

@@ -11,6 +11,7 @@ A quantile of order p is the place where
 changes sign (`statistic`); one unit changes S by at most max(p, 1 - p) C. MIN and MAX are where the weight at or below
 (above) t comes to a few times the noise: the extreme value itself belongs to one person and cannot be told.
 
-With Gaussian noise the place is found by `bisection`, with Laplace-like noise by a `choice`. Either way the `answer` is
-a place on the grid with an interval around it. `measure` does all of it for the quantiles of a plan.
+With Gaussian noise the place is found by `bisection`, with Laplace-like noise by a `choice`, and so with Gaussian noise
+in groups that have few rows beyond the place. Either way the `answer` is a place on the grid with an interval around
+it, and a doubt where there may be too few rows (`support`). `measure` does all of it for the quantiles of a plan.
 """

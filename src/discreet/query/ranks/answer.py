@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.query.laws import two_sided
+from discreet.query.ranks.support import ENOUGH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +21,7 @@ __all__ = ["JUMP", "RankAnswer"]
 JUMP = 12.0  # S that rises by more between the two places where it was measured has jumped
 _BENT = 1.15  # variance in intervals, for S that is not straight
 _HELD = 0.95  # the confidence of an interval that was chosen and not measured
+_LEAST = 1e-18  # no interval fails less often: then it is everything
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class RankAnswer:
     standard deviation of S at the true quantile that comes from weighing rows, in the same unit. `floor` and `ceiling`
     are the places between which the quantile lies for certain, or almost. S is NaN where it was not measured: then left
     and right are the ends of the interval at the confidence 0.95, and if they are NaN as well, all that is known lies
-    between floor and ceiling.
+    between floor and ceiling. `doubt` says whether there are rows enough (see `support`).
     """
 
     scale: Scale
@@ -42,6 +44,7 @@ class RankAnswer:
     blur: NDArray[np.float64]
     floor: NDArray[np.float64]
     ceiling: NDArray[np.float64]
+    doubt: NDArray[np.float64]
 
     @classmethod
     def alone(
@@ -54,7 +57,7 @@ class RankAnswer:
         """A place of which nothing else is known, or only how far the truth can be."""
         unknown = np.full(place.shape, math.nan)
         ends = (unknown if floor is None else floor, unknown if ceiling is None else ceiling)
-        return cls(scale, place, unknown, unknown, unknown, unknown, unknown, *ends)
+        return cls(scale, place, unknown, unknown, unknown, unknown, unknown, *ends, np.full(place.shape, ENOUGH))
 
     @classmethod
     def extreme(cls, scale: Scale, place: NDArray[np.float64], *, function: str) -> RankAnswer:
@@ -68,22 +71,41 @@ class RankAnswer:
         ends = (place, last) if function == "max" else (first, place)
         return cls.alone(scale, place, *ends)
 
+    def joined(self, other: RankAnswer, where: NDArray[np.bool_]) -> RankAnswer:
+        """This answer for the groups where that is so, in their order, and the other one for the others."""
+        found = {}
+        for name in (field.name for field in fields(self) if field.name != "scale"):
+            column = np.empty(where.shape)
+            column[where], column[~where] = getattr(self, name), getattr(other, name)
+            found[name] = column
+        return RankAnswer(self.scale, **found)
+
     @property
     def values(self) -> NDArray[np.float64]:
         """The quantiles."""
         return self.scale.value(self.place)
 
     def interval(self, confidence: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The ends between which the quantile is with this probability."""
+        bought = np.isnan(self.s_left) & ~np.isnan(self.left)
+        low, high = self._measured(confidence)
+        wide, far = self._widened(max(1.0, (1 - _HELD) / max(1 - confidence, _LEAST)))
+        low, high = np.where(bought, wide, low), np.where(bought, far, high)
+        return self._values_of(low, high)
+
+    def _measured(self, confidence: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """All places where S may be 0 within its noise, if S is straight between and around the two measured ones.
 
         At left + x (right - left) it is s_left + x (s_right - s_left) with the variance (1 - x)^2 + x^2 + blur^2, so
         the places form the solutions of a quadratic inequality [Fieller 1954]. The variance is taken a seventh larger,
         because S is not quite straight.
+
+        Where it has no slope to speak of, the solutions have no end, or none on one side. S increases all the same: if
+        it is below 0 at a place by more than its noise, the quantile is not before that place, and so on the other
+        side. Each end fails with at most half of the probability, because there is one place to fail at.
         """
-        chosen = np.isnan(self.s_left) & ~np.isnan(self.left)
-        if chosen.all() and chosen.size:
-            return self._widened(max(1.0, (1 - _HELD) / (1 - confidence)))
-        q = _BENT * two_sided(confidence, gaussian=True) ** 2
+        z = math.sqrt(_BENT) * two_sided(confidence, gaussian=True)
+        q = z * z
         rise = self.s_right - self.s_left
         with np.errstate(invalid="ignore", divide="ignore"):
             # (s + x rise)^2 <= q (1 - 2x + 2x^2 + blur^2), as a x^2 + 2 b x + c <= 0
@@ -96,18 +118,19 @@ class RankAnswer:
             jump = bounded & (rise > JUMP * (1 + self.blur))
             low = np.where(jump, np.minimum(low, 0.0), low)
             high = np.where(jump, np.maximum(high, 1.0), high)
-            span = self.right - self.left
-            low = np.where(bounded, self.left + low * span, -math.inf)
-            high = np.where(bounded, self.left + high * span, math.inf)
+            span, clear = self.right - self.left, z * np.sqrt(1 + self.blur**2)
+            below = np.where(self.s_right < -clear, self.right, np.where(self.s_left < -clear, self.left, -math.inf))
+            above = np.where(self.s_left > clear, self.left, np.where(self.s_right > clear, self.right, math.inf))
+            low = np.where(bounded, self.left + low * span, below)
+            high = np.where(bounded, self.left + high * span, above)
             low = np.where(np.isnan(self.left), self.floor, np.clip(low, self.floor, self.ceiling))
             high = np.where(np.isnan(self.left), self.ceiling, np.clip(high, self.floor, self.ceiling))
-        return self._values_of(low, high)
+        return low, high
 
     def _widened(self, times: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The chosen interval with its distances from the middle taken so many times."""
-        middle, half = (self.left + self.right) / 2, (self.right - self.left) / 2
-        low, high = middle - times * half, middle + times * half
-        return self._values_of(np.maximum(low, self.floor), np.minimum(high, self.ceiling))
+        """The chosen ends with their distances from the place taken so many times."""
+        low, high = self.place - times * (self.place - self.left), self.place + times * (self.right - self.place)
+        return np.maximum(low, self.floor), np.minimum(high, self.ceiling)
 
     def _values_of(
         self, low: NDArray[np.float64], high: NDArray[np.float64]

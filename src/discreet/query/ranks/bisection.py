@@ -7,6 +7,13 @@ through them is 0: the noise that counts is that of one question with nearly the
 questions are Gaussian mechanisms about S, which one unit moves by at most max(p, 1 - p) C over all groups, at places
 that depend on earlier answers alone: adaptive composition.
 
+A bisection goes wrong where S beyond the values is a few times the noise of a round, because half of the places that it
+looks at are there. So it begins with the weight of each group, and groups in which few rows lie beyond the quantile are
+handed over to a `choice`, with what is left of the price: it looks at all places at once, and its noise is that of one
+question. MIN and MAX, of which few rows lie beyond by rule, are all found so. In which of the two ways a group is
+answered depends on its noisy weight alone, and either way costs a unit no more than Gaussian noise does on one question
+of the whole price about this group: by adaptive composition, in all groups together no more than the measure.
+
 The interval is the set of places where S may be 0 within the noise, if S is straight there. It is for the quantile of
 all *rows*, each counted once: what weighing them adds is in it, as if weights and values had nothing to do with each
 other, with a variance of weights of 1/20.
@@ -15,14 +22,16 @@ other, with a variance of weights of 1/20.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.noise import rounded_gaussian
 from discreet.query.ranks.answer import JUMP, RankAnswer
+from discreet.query.ranks.choice import Levels, picked
 from discreet.query.ranks.statistic import VARIED, Statistic
+from discreet.query.ranks.support import Support
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,6 +51,8 @@ _ROUGH = 0.15  # relative error of a slope that is taken from afar
 _FLAT = 0.5  # S that rises by less between them has no slope to speak of
 _COARSE = 16  # the two places are no farther from the cell than this part of the grid
 _FEW = 4.0  # MIN and MAX leave out about so many standard deviations of weight
+_MANY = 256  # of more groups than this all are found by bisection: each choice takes a millisecond
+_THIN = 25.0  # S that is no farther from 0 beyond the values than so many units of its noise is better chosen
 
 
 def _rounds(scale: Scale) -> int:
@@ -65,13 +76,54 @@ def bisected(
 ) -> RankAnswer:
     """The quantile of every group; `weighed` is the weight of a full row if others weigh less, else 0."""
     extreme = aggregate.function in ("min", "max")
-    each = noise_of_round(noise, cells.scale, 1.0 if extreme else _SEARCH)
+    share = 1.0 if extreme else _SEARCH
+    each = noise_of_round(noise, cells.scale, share)
     statistic = Statistic.of(aggregate, parts, _FEW * each * bound)
     question = _Question(cells, statistic, bound, generator)
+    total = question.weight(each)
+    if cells.groups > _MANY:
+        return _found(question, aggregate, total, noise=noise, weighed=weighed)
+    last = _unit(question, noise)
+    thin = np.full(cells.groups, True)
+    if not extreme:
+        thin = min(statistic.a, statistic.b) * total < _THIN * last
+    levels = Levels.of_mu(1 / noise / (1 + 1e-12), counted=share / (_rounds(cells.scale) + 1), extreme=extreme)
+    by_choice = picked(
+        cells.only(thin),
+        aggregate,
+        bound,
+        parts,
+        levels=levels,
+        total=total[thin],
+        spread=each * bound,
+        weighed=weighed,
+        generator=generator,
+    )
+    if thin.all():
+        return by_choice
+    others = replace(question, cells=cells.only(~thin))
+    return by_choice.joined(_found(others, aggregate, total[~thin], noise=noise, weighed=weighed), thin)
+
+
+def _unit(question: _Question, noise: float) -> float:
+    """The standard deviation of the last two values of S."""
+    return question.spread(noise * math.sqrt(2 / (1 - _SEARCH)) * (1 + 1e-12))
+
+
+def _found(
+    question: _Question, aggregate: Aggregate, total: NDArray[np.float64], *, noise: float, weighed: int
+) -> RankAnswer:
+    """By bisection, with the rest of the price when the weight of each group is known with noise."""
+    cells, statistic = question.cells, question.statistic
+    extreme = aggregate.function in ("min", "max")
+    each = noise_of_round(noise, cells.scale, 1.0 if extreme else _SEARCH)
     bracket = _searched(question, each)
+    spread = each * question.bound
     if extreme:
-        return RankAnswer.extreme(cells.scale, bracket.cell.astype(np.float64) + 0.5, function=aggregate.function)
-    total = question.asked(np.full(cells.groups, cells.last), each) / max(statistic.a, 1)
+        place = bracket.cell.astype(np.float64) + 0.5
+        support = Support.of_extreme(total, spread, reach=_FEW * spread)
+        return replace(RankAnswer.extreme(cells.scale, place, function=aggregate.function), doubt=support.doubt)
+    parts = statistic.a + statistic.b
     last = noise * math.sqrt(2 / (1 - _SEARCH)) * (1 + 1e-12)
     unit = question.spread(last)
     # No farther than a part of the rows on the smaller side, where S bends.
@@ -87,6 +139,7 @@ def bisected(
     line = _Line(left, right, s_left, s_right)
     place = np.where(line.rise > JUMP * (1 + blur), line.jump(bracket.cell), line.zero(bracket.cell, afar))
     floor, ceiling = bracket.low + 1, np.maximum(bracket.high + 1, bracket.low + 1)
+    support = Support.of_rounds(total, spread, statistic, noise=question.spread(each))
     return RankAnswer(
         scale=cells.scale,
         place=np.clip(place, floor, ceiling),
@@ -97,6 +150,7 @@ def bisected(
         blur=blur,
         floor=floor,
         ceiling=ceiling,
+        doubt=support.doubt,
     )
 
 
@@ -118,6 +172,12 @@ class _Question:
         noise = rounded_gaussian(scale, self.cells.groups, generator=self.generator)
         answer: NDArray[np.int64] = self.statistic.of_cells(self.cells, place) + noise
         return answer
+
+    def weight(self, multiplier: float) -> NDArray[np.float64]:
+        """The weight of each group, which one unit moves as S at the last place divided by its factor."""
+        noise = rounded_gaussian(multiplier * self.bound * (1 + 1e-12), self.cells.groups, generator=self.generator)
+        found: NDArray[np.float64] = (self.cells.total + noise).astype(np.float64)
+        return found
 
 
 @dataclass(frozen=True)

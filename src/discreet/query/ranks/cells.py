@@ -47,6 +47,17 @@ class Cells:
         cells._fill(groups, used + np.repeat(np.arange(groups), within), rows[used] * weight, scale)
         return cells
 
+    def only(self, where: NDArray[np.bool_]) -> Cells:
+        """The groups where that is so, in their order."""
+        kept = np.flatnonzero(where)
+        starts = np.searchsorted(self._key, self._offset[kept])
+        ends = np.searchsorted(self._key, self._offset[kept] + self._span)
+        moved = (np.arange(kept.size) - kept) * self._span
+        used = np.concatenate([np.arange(0), *(np.arange(a, b) for a, b in zip(starts, ends, strict=True))])
+        cells = Cells.__new__(Cells)
+        cells._fill(kept.size, self._key[used] + np.repeat(moved, ends - starts), np.diff(self._sums)[used], self.scale)
+        return cells
+
     def below(self, place: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each group the weight in cells up to and including this one."""
         found: NDArray[np.int64] = (

@@ -114,6 +114,10 @@ class Scale:
             return np.zeros(cells.size)
         return np.log1p(np.abs(self.value(cells.astype(np.float64))))
 
+    def apart(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The same with the sign of the value: how much two cells differ, where no bounds are declared."""
+        return np.copysign(self.distance(cells), cells)
+
     def value(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
         """The value at a place of the grid: cell i covers the places i to i + 1, and negative cells i - 1 to i.
 
