@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -44,14 +45,14 @@ def measure_ranks(run: Run) -> tuple[RankAnswer, ...]:
     answers = []
     for i, aggregate in enumerate(plan.ranks):
         noise = plan.noise_of_rank(i)
-        # Of a unit with one group its own extreme is all that matters: one row, not weighed down.
-        once = aggregate.function in ("min", "max") and plan.single and not plan.block.row_level
-        bound = 1.0 if once else rows.bound
+        # Of a unit its own extreme in each group is all that matters: one row, weighed down by the number of groups.
+        once = aggregate.function in ("min", "max") and not plan.block.row_level
+        bound = min(rows.bound, _once(run)) if once else rows.bound
         scale = Scale(aggregate.bounds, aggregate.kind)
         units = Units.of(scale, bound, noise, gaussian=plan.gaussian, probability=aggregate.probability)
         answers.append(
             measure_rank(
-                rows.cells(run, aggregate, scale, weight=units.weight, once=once),
+                rows.cells(run, aggregate, scale, bound, weight=units.weight, once=once),
                 aggregate,
                 bound=bound * SLACK,
                 units=units,
@@ -64,17 +65,24 @@ def measure_ranks(run: Run) -> tuple[RankAnswer, ...]:
     return tuple(answers)
 
 
+def _once(run: Run) -> float:
+    """The norm of one row in each of a unit's groups: no more than the engine leaves it, or than are answered."""
+    groups = float(min(run.plan.groups or math.inf, max(1, run.size)))
+    return math.sqrt(groups) if run.plan.gaussian else groups
+
+
 @dataclass(frozen=True)
 class _Rows:
     """The rows of a run, as SQL: where they are, the place of their group, and what they weigh; None if all weigh 1.
 
-    One unit moves the weights by at most `bound`.
+    One unit moves the weights by at most `bound`. `norm` is that of one row in each of the unit's groups.
     """
 
     source: str
     place: str
     bound: float
     weight: str | None = None
+    norm: str = "1.0::DOUBLE"
 
     @classmethod
     def of(cls, run: Run) -> _Rows:
@@ -85,21 +93,24 @@ class _Rows:
             return cls(source, place, float(plan.block.rows_per_unit or 1))
         per, _ = run.grouped("q__per", "q__per.g")
         counted = "sum(CAST(c AS HUGEINT) * c)" if plan.gaussian else "sum(c)"
-        session.execute(f"CREATE OR REPLACE TEMP TABLE q__rows_of AS SELECT u, {counted} AS n FROM {per} GROUP BY u")
+        session.execute(
+            f"CREATE OR REPLACE TEMP TABLE q__rows_of AS SELECT u, {counted} AS n, count(*) AS k FROM {per} GROUP BY u"
+        )
         size = "sqrt(CAST(o.n AS DOUBLE))" if plan.gaussian else "CAST(o.n AS DOUBLE)"
         sizes = partial(session.numbers, f"SELECT {bucket(size)} AS b, count(*) AS n FROM q__rows_of o GROUP BY b")
         number = run.choose("rows", sizes)
         bound = min(max(1.0, bound_of(number)), _most_rows(plan))
         run.bounds["rows of a unit, for quantiles"] = bound
-        weight = f"CASE WHEN {size} > {bound!r}::DOUBLE THEN {bound!r}::DOUBLE / {size} ELSE 1.0::DOUBLE END"
-        return cls(f"{source} JOIN q__rows_of o ON r.u = o.u", place, bound, weight)
+        norm = "sqrt(CAST(o.k AS DOUBLE))" if plan.gaussian else "CAST(o.k AS DOUBLE)"
+        return cls(f"{source} JOIN q__rows_of o ON r.u = o.u", place, bound, _weighed(size, bound), norm)
 
-    def cells(self, run: Run, aggregate: Aggregate, scale: Scale, *, weight: int, once: bool) -> Cells:
+    def cells(self, run: Run, aggregate: Aggregate, scale: Scale, bound: float, *, weight: int, once: bool) -> Cells:
         """The weights of groups and cells, `weight` for a full row; `once` for the extreme of each unit and group."""
-        full = once or self.weight is None
+        full = bound >= _once(run) if once else self.weight is None
         x = scale.clamped(f"r.{aggregate.argument}")
         value = f"{aggregate.function}({x})" if once else x
-        each = "1" if full else f"CAST(trunc({weight} * {self.weight}) AS BIGINT)"
+        part = f"any_value({_weighed(self.norm, bound)})" if once else self.weight
+        each = "1" if full else f"CAST(trunc({weight} * {part}) AS BIGINT)"
         rows = f"SELECT {self.place} AS g, {value} AS x, {each} AS w FROM {self.source}"
         rows += f" GROUP BY r.u, {self.place}" if once else ""
         placed = f"(SELECT g, {scale.place('x')} AS b, w FROM ({rows}) WHERE x IS NOT NULL)"
@@ -113,6 +124,11 @@ class _Rows:
             f"SELECT g, {scale.within('b')} AS b, CAST({total} AS BIGINT) AS w FROM {placed} GROUP BY 1, 2"
         )
         return Cells(run.size, found["g"], found["b"], found["w"], scale)
+
+
+def _weighed(size: str, bound: float) -> str:
+    """SQL of what a row weighs whose unit has this norm."""
+    return f"CASE WHEN {size} > {bound!r}::DOUBLE THEN {bound!r}::DOUBLE / {size} ELSE 1.0::DOUBLE END"
 
 
 def measure_rank(
