@@ -13,7 +13,7 @@ from hypothesis.strategies import floats, integers, lists, sampled_from
 
 from discreet.errors import DiscreetError
 from discreet.noise import exponential_choice, permute_and_flip
-from discreet.noise.choice import EXP_ERROR, cumulative, flipped, settle_choice
+from discreet.noise.choice import EXP_ERROR, FAR, cumulative, flipped, listed_choice, settle_choice
 from discreet.noise.scores import Scores
 from discreet.noise.testing import SeededGenerator
 from noise.frequencies import ALPHA, Scripted, p_value, permute_and_flip_law, softmax
@@ -85,6 +85,19 @@ def test_candidates_too_unlikely_to_be_weighed_are_chosen_where_they_would_be(sc
             exact = settle_choice(word, candidates, Fraction(1), Scripted(*follows))
             assert exponential_choice(scores, generator=Scripted(word, *follows)) == exact
             assert exponential_choice(scores, 1, generator=Scripted(word, *follows)).tolist() == [exact]
+
+
+@given(scores=lists(sampled_from([0, -3, -63, -64, -65, -80, -400]), min_size=1, max_size=12), seed=SEEDS)
+def test_among_listed_candidates_the_choice_is_that_among_all(scores: list[int], seed: int) -> None:
+    every, last = np.array(scores), len(scores) - 1
+    places = np.array([i for i, score in enumerate(scores) if i in (0, last) or max(scores) - score < FAR])
+    _, ends, _ = cumulative(Scores(every[places]), Fraction(1))
+    edges = [min(int(end / ends[-1] * 2**53) << 11, (1 << 64) - 1) for end in ends]
+    words = [0, (1 << 64) - 1, *map(int, SeededGenerator(seed).words(5)), *edges, *(max(edge - 1, 0) for edge in edges)]
+    for word in words:
+        for follows in ([0] * 9, [(1 << 64) - 1] * 9, [int(w) for w in SeededGenerator(seed + 1).words(9)]):
+            exact = settle_choice(word, Scores(every), Fraction(1), Scripted(*follows))
+            assert listed_choice(places, every[places], lambda: every, generator=Scripted(word, *follows)) == exact
 
 
 @given(scores=lists(floats(-50, 50), min_size=1, max_size=12), seed=SEEDS)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +20,15 @@ from scipy.special import bdtr, log_expit, ndtri_exp
 from discreet import Budget, Curator
 from discreet.accounting import Cost
 from discreet.engines import copies
-from discreet.noise import rounded_gaussian
+from discreet.noise import exponential_choice, rounded_gaussian
+from discreet.noise.choice import FAR, listed_choice
+from discreet.noise.testing import SeededGenerator
 from discreet.query.measuring import measure
 from discreet.query.options import Options
 from discreet.query.plan import Aggregate, Key
 from discreet.query.private import private_plan
 from discreet.query.ranks import bisection, choice
+from discreet.query.ranks import measure as measure_module
 from discreet.query.ranks.answer import RankAnswer
 from discreet.query.ranks.cells import Cells
 from discreet.query.ranks.choice import Levels
@@ -133,6 +139,49 @@ def test_extremes_stay_within_the_values_and_near_their_ends(gaussian: bool) -> 
         assert low < answer.values[0] < high
 
 
+def spy_on_choices(monkeypatch: pytest.MonkeyPatch, saw: Callable[[Any], None]) -> None:
+    """Tell the factor of the scores of every choice."""
+
+    def spied(real: Callable[..., int], *candidates: Any, scale: Any, **named: Any) -> int:
+        saw(scale)
+        return real(*candidates, scale=scale, **named)
+
+    for name in ("exponential_choice", "listed_choice"):
+        monkeypatch.setattr(choice, name, partial(spied, getattr(choice, name)))
+
+
+@given(
+    rises=st.lists(st.sampled_from([0, 0, 0, 1, 5, 70, 4000]), min_size=1, max_size=60),
+    start=st.integers(-9000, 200),
+    slope=st.sampled_from([0, 0, 1, 30]),
+    factor=st.sampled_from([Fraction(1, 1000), Fraction(1, 10), Fraction(3, 2), Fraction(40), Fraction(1, 10**30)]),
+    seed=st.integers(0, 1 << 32),
+)
+def test_cells_that_are_not_looked_at_could_not_have_been_chosen(
+    rises: list[int], start: int, slope: int, factor: Fraction, seed: int
+) -> None:
+    s = start + np.cumsum([0, *rises])
+    every = np.arange(len(rises))
+    fits = np.minimum(np.minimum(-s[:-1], s[1:]), 0) - slope * every
+    looked: list[int] = []
+
+    def spied(places: np.ndarray, scores: np.ndarray, everything: Any, **named: Any) -> int:
+        looked.append(places.size)
+        assert np.array_equal(everything(), fits)
+        assert np.array_equal(fits[places], scores)
+        assert np.isin([0, every[-1]], places).all()
+        others = np.setdiff1d(every, places)
+        assert all(factor * (int(scores.max()) - int(fits[i])) >= FAR for i in others)
+        return listed_choice(places, scores, everything, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choice, "listed_choice", spied)
+        index = choice._Fits(s, slope * every).chosen(factor, SeededGenerator(seed))
+    assert index == exponential_choice(fits, scale=factor, generator=SeededGenerator(seed))
+    if factor == 40 and len(rises) > 9 and min(rises) > 1:
+        assert looked[0] <= 4
+
+
 @pytest.mark.parametrize("many", [0, 1 << 20], ids=["bisection", "choice"])
 @pytest.mark.parametrize(("function", "rows"), [("quantile", 100), ("quantile", 20_000), ("max", 900)])
 @pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
@@ -141,18 +190,13 @@ def test_all_questions_of_a_group_cost_no_more_than_the_measure(
 ) -> None:
     asked: list[float] = []
     levels: list[float] = []
-    choose = choice.exponential_choice
 
     def spied(width: float, size: int, *, generator: object = None) -> np.ndarray:
         asked.append(width)
         return rounded_gaussian(width, size)
 
-    def chosen(scores: np.ndarray, *, scale: float, generator: object = None) -> int:
-        levels.append(float(scale))
-        return choose(scores, scale=scale)
-
+    spy_on_choices(monkeypatch, lambda scale: levels.append(float(scale)))
     monkeypatch.setattr(bisection, "rounded_gaussian", spied)
-    monkeypatch.setattr(choice, "exponential_choice", chosen)
     monkeypatch.setattr(bisection, "_MANY", many)
     noise, bound = 2.5, 3.0
     units = Units.of(scale, bound, noise, gaussian=True)
@@ -248,20 +292,16 @@ def test_all_choices_of_a_quantile_cost_no_more_than_the_measure(
     weighed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     levels: list[float] = []
-    choose, draw = choice.exponential_choice, choice.rounded_laplace
+    draw = choice.rounded_laplace
     noise, bound, scale = 2.5, 3.0, SCALES["positive"]
     units = Units.of(scale, bound, noise, gaussian=False)
     change = 0.75 * bound * units.weight * units.parts  # of S, and so of every score, by one unit
-
-    def chosen(scores: np.ndarray, *, scale: float, generator: object = None) -> int:
-        levels.append(2 * change * float(scale))
-        return choose(scores, scale=scale)
 
     def drawn(width: float, size: int, *, generator: object = None) -> np.ndarray:
         levels.append(bound * units.weight / width)
         return draw(width, size)
 
-    monkeypatch.setattr(choice, "exponential_choice", chosen)
+    spy_on_choices(monkeypatch, lambda scale: levels.append(2 * change * float(scale)))
     monkeypatch.setattr(choice, "rounded_laplace", drawn)
     cells = cells_of(np.random.default_rng(1).normal(20, 9, 90_000), scale, units.weight)
     aggregate = Aggregate("quantile", "a0", "q", "x0", probability=0.75)
@@ -599,3 +639,31 @@ def test_lines_that_only_some_statements_leave_out_are_weighed_as_they_are_count
     with Curator.open(tmp_path / "t.csv", unit="u", budget=budget, columns=facts, ledger=":memory:") as curator:
         curator.sql("SELECT MEDIAN(x) AS m, COUNT(c) AS n FROM t", epsilon=1.0)
     assert seen[0] <= 40
+
+
+def test_quantiles_of_one_column_are_found_among_the_same_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str | None] = []
+    real = measure_module._Rows.cells
+
+    def spied(self: Any, run: Any, aggregate: Aggregate, *given: Any, **named: Any) -> Cells:
+        made.append(aggregate.argument)
+        return real(self, run, aggregate, *given, **named)
+
+    monkeypatch.setattr(measure_module._Rows, "cells", spied)
+    bounds = (0.0, 50.0)
+    aggregates = [
+        *(
+            Aggregate("quantile", f"a{i}", "q", "xx", bounds=bounds, probability=p)
+            for i, p in enumerate((0.1, 0.5, 0.99))
+        ),
+        Aggregate("quantile", "a3", "q", "nn", bounds=bounds, probability=0.5, kind="integer"),
+        Aggregate("max", "a4", "m", "xx", bounds=bounds),
+        Aggregate("min", "a5", "m", "xx", bounds=bounds),
+    ]
+    for keys in ((), (PUBLIC,)):
+        made.clear()
+        plan = private_plan(block(*aggregates, keys=keys), Target(mu=5.0), Options())
+        with session_of(visits(200, 3000, 3)) as session:
+            found = measure(session, plan)
+        assert made == ["xx", "nn", "xx", "xx"]  # MIN and MAX take another row of each unit
+        assert np.all(found.ranks[0].values <= found.ranks[2].values)

@@ -25,6 +25,7 @@ from discreet.noise.integers import uniform_integers
 from discreet.noise.scores import Scores, factor_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -33,13 +34,15 @@ if TYPE_CHECKING:
     from discreet.noise.generator import Generator
     from discreet.noise.sampler import Size
 
-__all__ = ["exponential_choice", "permute_and_flip"]
+__all__ = ["FAR", "exponential_choice", "listed_choice", "permute_and_flip"]
 
 EXP_ERROR = 2.0**-46
 _EXPONENT_ERROR = 2.0**-49
 _UNSEEN = 2.0**-53  # a word is read as a float in [0, 1) of 53 bits; the rest of U adds less than this
 _SHIFT = np.uint64(11)
-_CLOSE = 64.0  # candidates of a smaller weight than e to the minus this are left to integer arithmetic
+
+FAR = 64
+"""Candidates of a weight of at most e to the minus this, beside the best one's, are left to integer arithmetic."""
 
 
 @overload
@@ -69,11 +72,8 @@ def exponential_choice(
     near, ends, slack = cumulative(candidates, factor)
     if shape is None:
         word = source.word()
-        start = (word >> 11) * _UNSEEN
-        total = float(ends[-1])
-        first, last = ends.searchsorted(((start - slack) * total, (start + _UNSEEN + slack) * total), side="right")
-        certain = first == last or first == len(ends) - 1
-        return int(near[first]) if certain else settle_choice(word, candidates, factor, source)
+        place = _place_of(word, ends, slack)
+        return settle_choice(word, candidates, factor, source) if place is None else int(near[place])
     words = source.words(math.prod(shape))
     starts = (words >> _SHIFT) * _UNSEEN
     first = ends.searchsorted((starts - slack) * ends[-1], side="right")
@@ -84,21 +84,53 @@ def exponential_choice(
     return chosen.reshape(shape)
 
 
-def cumulative(candidates: Scores, factor: Fraction) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+def listed_choice(
+    places: NDArray[np.int64],
+    scores: NDArray[np.int64],
+    everything: Callable[[], NDArray[np.int64]],
+    *,
+    scale: object = 1,
+    generator: Generator | None = None,
+) -> int:
+    """What `exponential_choice` chooses among all candidates, by the same words, for whoever knows which ones matter.
+
+    `places` are the indices of some candidates in ascending order, the first and the last of all among them, and
+    `scores` theirs; the caller vouches that every other one is at least FAR / scale below the best. `everything` gives
+    the scores of all, and is called where a word may mean one that is not listed.
+    """
+    candidates, factor, source = Scores(scores), factor_of(scale), chosen_generator(generator)
+    near, ends, slack = cumulative(candidates, factor, among=int(places[-1]) + 1)
+    word = source.word()
+    place = _place_of(word, ends, slack)
+    return settle_choice(word, Scores(everything()), factor, source) if place is None else int(places[near[place]])
+
+
+def _place_of(word: int, ends: NDArray[np.float64], slack: float) -> int | None:
+    """Whose weight a word falls on, by the ends of the weights; None if that is not certain."""
+    start = (word >> 11) * _UNSEEN
+    total = float(ends[-1])
+    first, last = ends.searchsorted(((start - slack) * total, (start + _UNSEEN + slack) * total), side="right")
+    return int(first) if first == last or first == len(ends) - 1 else None
+
+
+def cumulative(
+    candidates: Scores, factor: Fraction, *, among: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
     """Candidates, the ends of their cumulative weights, and a share of the total within which no end is to be trusted.
 
     With W the total weight >= 1, an end is off by at most W (EXP_ERROR + 2^-49 ln n + n 2^-53): the exponents' errors
     add up to 2^-49 sum_i w_i x_i <= 2^-49 W ln n (the entropy of n outcomes), and n additions round n times. Four times
     that covers the two ends and the total in one comparison, the last 53-bit rounding included.
 
-    Candidates of weight below e^-64 are left out, but for the first and the last one: together they move an end by less
-    than n 2^-92 W. They are chosen where a word is settled exactly, which it is wherever one of them could be meant:
-    each lies at an end of those that are listed.
+    Candidates of weight up to e^-FAR are left out, but for the first and the last one: together they move an end by
+    less than n 2^-92 W. They are chosen where a word is settled exactly, which it is wherever one of them could be
+    meant: each lies at an end of those that are listed. So n is `among` where the candidates are themselves a part of
+    so many.
     """
     exponents = candidates.exponents(factor)
-    n = len(exponents)
+    n = among or len(exponents)
     slack = 4 * (EXP_ERROR + _EXPONENT_ERROR * (1 + math.log(n)) + n * 2.0**-52)
-    close = exponents < _CLOSE
+    close = exponents < FAR
     close[0] = close[-1] = True
     near = np.flatnonzero(close)
     return near, _weights(exponents[near]).cumsum(), slack

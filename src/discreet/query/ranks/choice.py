@@ -52,6 +52,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.noise import exponential_choice, rounded_laplace
+from discreet.noise.choice import FAR, listed_choice
 from discreet.query.ranks.answer import RankAnswer
 from discreet.query.ranks.statistic import VARIED, Statistic
 from discreet.query.ranks.support import ENOUGH, Support
@@ -178,8 +179,7 @@ def picked(
         s[1:] = cells.of_group(g)
         s *= statistic.a + statistic.b
         s += statistic.shift - statistic.b * int(cells.total[g])
-        fits = np.minimum(np.minimum(-s[:-1], s[1:]), 0)
-        index = exponential_choice(fits - preference, scale=factor, generator=generator)
+        index = _Fits(s, preference).chosen(factor, generator)
         # Of MIN and MAX the edge behind which the extreme is for certain; of whole numbers the cell is the value.
         edge = 0.0 if aggregate.function == "max" else 1.0
         places.append(every[index] + (edge if extreme and not cells.scale.whole else 0.5))
@@ -197,6 +197,35 @@ def picked(
         right=np.array(rights, dtype=float),
         doubt=support.doubt,
     )
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """The cells of one group as candidates: S at all edges, which increases, and what speaks against each cell."""
+
+    s: NDArray[np.int64]
+    preference: NDArray[np.int64]
+
+    def chosen(self, factor: Fraction, generator: Generator | None) -> int:
+        """One of the cells; those far from where S changes sign are not looked at, of which there are thousands."""
+        cells = len(self.preference)
+        middle = min(max(int(self.s.searchsorted(0)) - 1, 0), cells - 1)
+        # What fits worse than this is FAR below the cell where S changes sign, whatever is preferred.
+        worst = int(self.of(np.array([middle]))[0]) - -(-FAR * factor.denominator // factor.numerator)
+        low, high = 0, cells
+        if worst > -_LARGEST:
+            low = max(int(self.s.searchsorted(worst)) - 1, 0)
+            high = min(int(self.s.searchsorted(-worst, side="right")), cells)
+        places = np.unique(np.concatenate([[0], np.arange(low, high), [cells - 1]]))
+        return listed_choice(
+            places, self.of(places), lambda: self.of(np.arange(cells)), scale=factor, generator=generator
+        )
+
+    def of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The scores of these cells."""
+        fits = np.minimum(np.minimum(-self.s[places], self.s[places + 1]), 0)
+        scores: NDArray[np.int64] = fits - self.preference[places]
+        return scores
 
 
 def _preferred(distance: NDArray[np.float64], factor: Fraction) -> NDArray[np.int64]:

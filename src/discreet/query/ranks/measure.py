@@ -43,6 +43,7 @@ def measure_ranks(run: Run) -> tuple[RankAnswer, ...]:
     """Every quantile, MIN and MAX of the plan, in the groups of the run."""
     plan, rows = run.plan, _Rows.of(run)
     answers = []
+    made: dict[tuple[object, ...], Cells] = {}  # quantiles of one column are found among the same cells
     for i, aggregate in enumerate(plan.ranks):
         noise = plan.noise_of_rank(i)
         # Of a unit its own extreme in each group is all that matters: one row, weighed down by the number of groups.
@@ -50,9 +51,12 @@ def measure_ranks(run: Run) -> tuple[RankAnswer, ...]:
         bound = min(rows.bound, _once(run)) if once else rows.bound
         scale = Scale(aggregate.bounds, aggregate.kind)
         units = Units.of(scale, bound, noise, gaussian=plan.gaussian, probability=aggregate.probability)
+        key = (aggregate.argument, scale, bound, units.weight, once and aggregate.function)
+        if key not in made:
+            made[key] = rows.cells(run, aggregate, scale, bound, weight=units.weight, once=once)
         answers.append(
             measure_rank(
-                rows.cells(run, aggregate, scale, bound, weight=units.weight, once=once),
+                made[key],
                 aggregate,
                 bound=bound * SLACK,
                 units=units,
