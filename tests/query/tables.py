@@ -73,6 +73,7 @@ def without_noise(monkeypatch: pytest.MonkeyPatch, bound: int | None = None) -> 
     monkeypatch.setattr(choice, "rounded_laplace", none)
     for name in ("choose_bound", "choose_share"):
         monkeypatch.setattr(running, name, lambda buckets, *_, **__: int(max(buckets)) if bound is None else bound)
+    monkeypatch.setattr(running, "choose_kept", lambda *_, **__: 120 if bound is None else bound)
 
 
 def steps(session: DuckDBSession, plan: Private) -> tuple[list[np.ndarray], list[float]]:

@@ -59,7 +59,7 @@ def test_nothing_that_is_paid_for_fails_whatever_bound_is_chosen(
                 continue
             chosen = (FIRST, 97, LAST) if plan.allocation.choices else (FIRST,)
             for bound in chosen:
-                for name in ("choose_bound", "choose_share"):
+                for name in ("choose_bound", "choose_share", "choose_kept"):
                     monkeypatch.setattr(running, name, lambda *_, bound=bound, **__: bound)
                 measured = measure(session, plan)
                 noisy_table(measured, 0.95, at_once=0.9999)

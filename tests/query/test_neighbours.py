@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from discreet.query import Policy, measuring
 from discreet.query import keys as key_selection
 from discreet.query import run as running
 from discreet.query.asked import Asked
+from discreet.query.gains import KEPT, gained
 from discreet.query.policy import ColumnPolicy, TablePolicy
 from discreet.query.private import Private
 from discreet.query.ranks import measure as ranks
@@ -79,6 +81,7 @@ class Seen:
     sums: list[tuple[np.ndarray, float, str]] = field(default_factory=list)
     ranks: list[tuple[Any, float]] = field(default_factory=list)
     choices: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    kept: list[tuple[np.ndarray, list[Fraction]]] = field(default_factory=list)
     weights: list[np.ndarray] = field(default_factory=list)
     codes: list[Any] = field(default_factory=list)
     selected: dict[Any, int] = field(default_factory=dict)
@@ -106,6 +109,11 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Seen]]:
         found[-1].choices.append((np.asarray(buckets, dtype=np.int64), np.asarray(units, dtype=np.int64)))
         return 9
 
+    def spied_kept(counts: Any, *, epsilon: float, wanted: float, **_: Any) -> int:
+        found[-1].kept.append((np.array(counts), gained(counts, Fraction(wanted))))
+        assert epsilon == found[-1].plan.allocation.choice
+        return 4
+
     def kept(by_count: bool) -> Any:
         def keep_all(weights: Any, *_: Any, groups: int = 1) -> Any:
             found[-1].weights.append(np.asarray(weights))
@@ -126,6 +134,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Seen]]:
     monkeypatch.setattr(ranks, "measure_rank", spied_rank)
     for name in ("choose_bound", "choose_share"):
         monkeypatch.setattr(running, name, choice)
+    monkeypatch.setattr(running, "choose_kept", spied_kept)
     monkeypatch.setattr(key_selection, "kept_by_weight", kept(False))
     monkeypatch.setattr(key_selection, "kept_by_count", kept(True))
     return found
@@ -195,7 +204,7 @@ def check(one: Seen, other: Seen) -> float:
     """Nothing differs by more than its mechanism allows; gives the largest part of that which is used."""
     plan, paid = one.plan, one.plan.allocation
     assert len(one.sums) + len(one.ranks) == len(paid.noise)  # no more is run than the cost has parts for
-    assert len(one.choices) == paid.choices + paid.tails + paid.spreads
+    assert len(one.choices) + len(one.kept) == paid.choices + paid.tails + paid.spreads
     assert bool(one.weights) == (paid.key_epsilon + paid.key_noise > 0)
     order = 2 if plan.gaussian else 1
     used = [0.0]
@@ -215,6 +224,12 @@ def check(one: Seen, other: Seen) -> float:
         np.subtract.at(moved, fewer_buckets + 1000, fewer_units)
         assert (moved >= 0).all()
         assert moved.sum() <= copies
+    for (counts, scores), (fewer_counts, fewer_scores) in zip(one.kept, other.kept, strict=True):
+        moved = counts - fewer_counts
+        assert (moved >= 0).all()
+        assert (moved <= np.array([*KEPT.values()])).all()
+        window = [more - less for more, less in zip(scores, fewer_scores, strict=True)]
+        assert max([*window, 0]) - min([*window, 0]) <= 1
     moved = np.array([one.selected[key] - other.selected.get(key, 0) for key in one.selected], dtype=float)
     if one.by_count:
         assert set(moved) <= {0.0, 1.0}

@@ -117,7 +117,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 def bought(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The epsilon of every choice and every count of units that is run."""
     spent: list[float] = []
-    for name in ("choose_bound", "choose_share"):
+    for name in ("choose_bound", "choose_share", "choose_kept"):
         choose = getattr(running, name)
 
         def spied(*arguments: Any, choose: Any = choose, **facts: Any) -> Any:

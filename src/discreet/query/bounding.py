@@ -34,6 +34,7 @@ __all__ = [
     "Grid",
     "clipped",
     "groups_of",
+    "lottery",
     "make_codes",
     "make_per",
     "make_sizes",
@@ -109,12 +110,12 @@ def make_codes(session: Session, plan: Private, secret: int) -> Coded:
         shown = ", ".join(shown_keys(plan))
         session.execute(
             f"CREATE OR REPLACE TEMP TABLE q__codes AS SELECT *, CAST(row_number() OVER () - 1 AS INTEGER) AS code, "
-            f"{_lot(columns, secret)} AS lot FROM (SELECT DISTINCT {shown} FROM ({plan.block.rows}))"
+            f"{lottery(columns, secret)} AS lot FROM (SELECT DISTINCT {shown} FROM ({plan.block.rows}))"
         )
         same = " AND ".join(f"r.{key.column} IS NOT DISTINCT FROM q__codes.{key.column}" for key in keys)
         return Coded(f"{source} JOIN q__codes ON {same}", "q__codes.code", "q__codes.lot")
     source, cell = groups_of(session, plan, source)
-    return Coded(source, cell, _lot(cell, secret))
+    return Coded(source, cell, lottery(cell, secret))
 
 
 def shown_keys(plan: Private) -> list[str]:
@@ -139,7 +140,7 @@ def groups_of(session: Session, plan: Private, source: str) -> tuple[str, str]:
     return source, f"({cell})"
 
 
-def _lot(columns: str, secret: int) -> str:
+def lottery(columns: str, secret: int) -> str:
     """SQL of a place in the lottery: the hash alone is linear in the secret, so it is hashed once more."""
     return f"hash(xor(hash({columns}), CAST({secret % (1 << 64)} AS UBIGINT)))"
 

@@ -51,6 +51,8 @@ _SAME = 1.02
 """Prices that differ by no more are the same."""
 
 _VERSION = 2
+_BY_GAINS = "by gains"
+"""What the bound of a distinct count is chosen by: those that were chosen by the sizes of units do not count."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class Choice:
     """One private choice of a bound: all that it has told, and at what price.
 
     `number` is the candidate that was chosen, with `epsilon`, for noise of the multiplier `noise` (0 if noise has
-    nothing to do with it), so that about `allowed` units exceed it. `units` and the candidate `size` are what a look at
+    nothing to do with it), so that about `allowed` units exceed it; of distinct values, so that one more of each unit
+    would not gain `allowed` of them. `units` and the candidate `size` are what a look at
     the tail of sizes has told, each with the epsilon `looked`; None without a look. `spread` is what was taken for the
     sum of a large unit's numbers over their norm, where the allowance depends on it, else 0.
     """
@@ -189,7 +192,8 @@ def _identity(plan: Private, place: str) -> tuple[Any, ...]:
     else:
         argument, measure = (plan.distincts[int(i)].argument if kind == "distinct" else None), None
     rows = dict(block.alone).get(argument or "", f"{argument} of {block.rows}")
+    rule = (_BY_GAINS,) if kind == "distinct" else ()
     limits = (plan.groups, options.max_groups, options.max_rows, options.bounding)
     totals = kind != "rows" and not plan.public and plan.shows_totals  # then fewer units may exceed a bound
     how = (plan.gaussian, block.row_level, block.rows_per_unit, plan.looks_at(place), totals)
-    return (kind, rows, measure, limits, how)
+    return (kind, rows, measure, limits, how, *rule)

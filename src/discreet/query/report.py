@@ -107,7 +107,10 @@ def _of_plan(plan: Private) -> list[str]:
     if plan.ranks and not plan.block.row_level:
         lines.append("Quantiles weigh down the rows of units that have more rows than nine units in ten.")
     if plan.distincts and not plan.block.row_level:
-        lines.append("Of each unit's distinct values a limited number is kept, chosen at random.")
+        lines.append(
+            "Of each unit's distinct values a limited number is kept, chosen at random; how many is decided privately, "
+            "so that more of each would add few to the count."
+        )
     if plan.block.keys and not plan.public:
         lines.append("Groups with few units are not shown; which ones is decided with noise.")
     elif plan.block.keys:

@@ -23,13 +23,14 @@ from discreet.query.choices import (
     spread_above,
     units_above,
 )
+from discreet.query.gains import choose_kept, gains_wanted
 from discreet.query.laws import NoisySum
 from discreet.query.losses import SURELY, allowance, doubt, excess, looked_share, tells
 from discreet.query.public_groups import group_columns
 from discreet.query.remembered import Choice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -181,6 +182,29 @@ class Run:
             self.counted = self.used[place].units
         return self.used[place].number
 
+    def choose_kept(self, place: str, counts: Callable[[], Sequence[int]], *, largest: float) -> Choice:
+        """How many values of a unit are kept for a distinct count, from what is known or by a new choice (`gains`).
+
+        `counts` is called if something is bought, and says for every candidate how many pairs would be counted.
+        """
+        known = self.plan.known_at(place)
+        new = None
+        if not known.settled:
+            epsilon, noise = self.plan.allocation.choice, self.plan.noise_for(place)
+            wanted = gains_wanted(noise, groups=max(1, self.size) * self.skew)
+            number = choose_kept(
+                counts(),
+                epsilon=epsilon,
+                wanted=wanted,
+                largest=largest,
+                bounded=self.plan.gaussian,
+                generator=self.generator,
+            )
+            new = Choice(number, epsilon, noise, wanted)
+            self.told.append((known.digest, new))
+        self.used[place] = known.with_new(new)
+        return self.used[place]
+
     def _bought(self, place: str, found: dict[str, NDArray[Any]], smallest: float, rows: int) -> Choice:
         """A new choice, with the looks that go with it."""
         plan, buckets, units = self.plan, found["b"], found["n"]
@@ -264,12 +288,12 @@ class Run:
         step = grid.step * quantum
         return NoisySum((sums + noise).astype(np.float64) * step, scale * step, law)
 
-    def cut(self, noisy: NoisySum, place: str, *, sign: int) -> NoisySum:
-        """The same numbers, with an allowance for what the bound of this place has cut off."""
+    def cut(self, noisy: NoisySum, place: str, *, sign: int, times: float = 1.0) -> NoisySum:
+        """The same numbers, with an allowance for what the bound of this place has cut off, `times` the usual."""
         kind, _, i = place.partition(" ")
         anything = kind == "moment" and self.plan.moments[int(i)].row_steps is None
         reason = doubt(self.used[place], single=self.size <= 1, anything=anything)
         if reason is not None:
             self.doubts[place] = reason
         more = excess(self.used[place], self.plan.noise_for(place), groups=max(1, self.size))
-        return replace(noisy, lost=allowance(noisy, sign=sign, skew=self.skew * more))
+        return replace(noisy, lost=allowance(noisy, sign=sign, skew=self.skew * more * times))
