@@ -67,9 +67,10 @@ class State:
 
 
 Adversary = Callable[[State, object], Sequence[Release]]
+BEFORE = State()
 
 
-def transcripts(adversary: Adversary, guard: object, state: State = State()) -> list[tuple[State, object]]:  # noqa: B008
+def transcripts(adversary: Adversary, guard: object, state: State = BEFORE) -> list[tuple[State, object]]:
     """All complete transcripts with their guards: `guard` has `charge`, which may refuse."""
     for wish in adversary(state, guard):
         branch = copy.copy(guard)
