@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import Budget, Curator
-from query.open_shop import CITIES, opened
+from query.open_shop import CITIES, opened, visits
 
 
 def test_columns_that_are_called_like_ends_of_intervals_are_shown_as_they_are() -> None:
@@ -80,3 +80,15 @@ def test_the_report_of_a_csv_file_says_which_lines_are_left_out(tmp_path: Path) 
         assert report == curator.explain("SELECT COUNT(*) FROM t", epsilon=1.0).report
     with opened() as curator:
         assert not any("Lines of" in line for line in curator.sql("SELECT COUNT(*) FROM visits", epsilon=1.0).report)
+
+
+@pytest.mark.parametrize("bounds", [None, (0, 500)])
+def test_a_quantile_with_too_few_rows_beyond_it_comes_with_what_to_do(bounds: tuple[int, int] | None) -> None:
+    facts = {} if bounds is None else {"spend": {"bounds": bounds}}
+    with opened(visits(10_000, 100_000), columns=facts) as curator:
+        answer = curator.sql("SELECT QUANTILE_CONT(spend, 0.999) AS q FROM visits", epsilon=0.5)
+        (caution,) = (line for line in answer.cautions if "far from the truth" in line)
+        assert ("declare bounds" in caution) == (bounds is None)
+        assert caution.endswith("ask for a less extreme one, or pay more")
+        good = curator.sql("SELECT MEDIAN(spend) AS q FROM visits", epsilon=10.0)
+        assert not any("far from the truth" in line for line in good.cautions)

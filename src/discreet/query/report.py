@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from discreet.query.losses import GUESSED, UNTOLD
 from discreet.query.moments import moments_of
-from discreet.query.ranks.support import IN_WORDS
+from discreet.query.ranks.support import DECLARE, IN_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +63,8 @@ def rank_doubts_of(plan: Private, ranks: Sequence[RankAnswer]) -> list[str]:
         for doubt, words in IN_WORDS.items():
             groups, few = len(found.doubt), int((found.doubt == doubt).sum())
             where = f" in {few} of {groups} groups" if plan.block.keys and groups > 1 else ""
-            lines += [f"{asked.label} may be far from the truth{where}: {words}"] if few else []
+            advice = words if asked.bounds is None else words.replace(DECLARE, "")
+            lines += [f"{asked.label} may be far from the truth{where}: {advice}"] if few else []
     return lines
 
 

@@ -13,15 +13,18 @@ if TYPE_CHECKING:
 
     from discreet.query.ranks.statistic import Statistic
 
-__all__ = ["BEYOND", "ENOUGH", "FEW", "IN_WORDS", "Support"]
+__all__ = ["BEYOND", "DECLARE", "ENOUGH", "FEW", "IN_WORDS", "Support"]
 
 ENOUGH, FEW, BEYOND = 0.0, 1.0, 2.0
 """There are rows enough; there may be too few of them; there may be too few beyond the quantile."""
 
+DECLARE = "declare bounds of the values, "
+"""The part of the advice that is for values without bounds."""
+
 IN_WORDS = {
     FEW: "there may be too few rows for it at this price; ask about more of them, or pay more",
-    BEYOND: "there may be too few rows beyond this quantile for it at this price; declare bounds of the values, ask "
-    "for a less extreme one, or pay more",
+    BEYOND: f"there may be too few rows beyond this quantile for it at this price; {DECLARE}ask for a less extreme "
+    "one, or pay more",
 }
 
 _MORE = 2.0  # of the rows beyond a quantile, in units of noise, more than the logarithm of the number of cells
