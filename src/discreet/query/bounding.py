@@ -7,9 +7,10 @@ r"""The engine's part of a block: one number for each unit and group, cut to a n
 
 **Claim.** Adding or removing a unit changes the vector of sums of moment j by a vector of norm at most B_j / step_j
 times 1 + 2^-40. *Proof.* A unit has rows of its own in `per` and `sizes`, which depend on its rows alone (sampling of
-groups too: it orders a unit's groups by a keyed hash). So the change is the vector of its truncated numbers.
-Truncation moves them towards 0, and norm_j f_u <= B_j up to the rounding of a division, a root, two products and a
-conversion, each within 2^-53. The moments themselves and the squares are exact integers of at most 128 bits.
+groups too: it orders a unit's groups by a keyed hash, and those that share one by their keys). So the change is the
+vector of its truncated numbers. Truncation moves them towards 0, and norm_j f_u <= B_j up to the rounding of a
+division, a root, two products and a conversion, each within 2^-53. The moments themselves and the squares are exact
+integers of at most 128 bits.
 
 The factor is the same for all moments of one argument, so that ratios (AVG) weigh every unit's rows alike. Counts of
 units have one of their own: that somebody has many rows does not make a smaller part of a person.
@@ -82,16 +83,20 @@ class Coded:
     """The rows with numbered groups: a FROM clause, SQL of a row's group number, and SQL of its place in the lottery.
 
     The lottery decides which groups of a unit are kept. It is a hash of the group's *keys* and a secret number: what
-    happens to a unit must depend on its own rows alone, and the numbers of groups that are not public do not.
+    happens to a unit must depend on its own rows alone, and the numbers of groups that are not public do not. Which of
+    two groups comes first does: that is by the hash and then by the keys, and their numbers are in this order. The
+    engine's hash is easy to solve for other keys with the same value, and of equal ones it would take whichever it saw
+    first.
     """
 
     source: str
     cell: str
     lot: str
 
-    def one_group(self, plan: Private) -> str:
-        """SQL of one group number for a unit: the smallest, where numbers are public, else the first in the lottery."""
-        return f"min({self.cell})" if plan.public else f"arg_min({self.cell}, {self.lot})"
+    @property
+    def one_group(self) -> str:
+        """SQL of one group number for a unit: the smallest, and of groups that are not public the lottery's first."""
+        return f"min({self.cell})"
 
 
 def make_codes(session: Session, plan: Private, secret: int) -> Coded:
@@ -109,8 +114,9 @@ def make_codes(session: Session, plan: Private, secret: int) -> Coded:
         columns = ", ".join(key.column for key in keys)
         shown = ", ".join(shown_keys(plan))
         session.execute(
-            f"CREATE OR REPLACE TEMP TABLE q__codes AS SELECT *, CAST(row_number() OVER () - 1 AS INTEGER) AS code, "
-            f"{lottery(columns, secret)} AS lot FROM (SELECT DISTINCT {shown} FROM ({plan.block.rows}))"
+            f"CREATE OR REPLACE TEMP TABLE q__codes AS SELECT *, CAST(row_number() OVER (ORDER BY lot, {columns}) - 1 "
+            f"AS INTEGER) AS code FROM (SELECT *, {lottery(columns, secret)} AS lot FROM (SELECT DISTINCT {shown} "
+            f"FROM ({plan.block.rows})))"
         )
         same = " AND ".join(f"r.{key.column} IS NOT DISTINCT FROM q__codes.{key.column}" for key in keys)
         return Coded(f"{source} JOIN q__codes ON {same}", "q__codes.code", "q__codes.lot")
@@ -156,13 +162,13 @@ def make_per(session: Session, plan: Private, rows: Coded) -> None:
     elif plan.single:
         # By the operators all rows of a unit have one group. Should they not, because a table has several rows of a
         # unit where one was declared, the lottery leaves one.
-        select = f"SELECT r.u AS u, {rows.one_group(plan)} AS g{listed} FROM {rows.source} GROUP BY r.u"
+        select = f"SELECT r.u AS u, {rows.one_group} AS g{listed} FROM {rows.source} GROUP BY r.u"
     else:
         select = f"SELECT r.u AS u, {rows.cell} AS g{listed} FROM {rows.source} GROUP BY r.u, {rows.cell}"
     if plan.sampled:
         drawn = select.replace("SELECT ", f"SELECT min({rows.lot}) AS lot, ", 1)
         select = (
-            f"SELECT * EXCLUDE (lot) FROM ({drawn}) QUALIFY row_number() OVER (PARTITION BY u ORDER BY lot) "
+            f"SELECT * EXCLUDE (lot) FROM ({drawn}) QUALIFY row_number() OVER (PARTITION BY u ORDER BY lot, g) "
             f"<= {plan.options.max_groups}"
         )
     session.execute(f"CREATE OR REPLACE TEMP TABLE q__per AS {select}", plain=plan.block.plain)

@@ -83,15 +83,16 @@ def _number_pairs(run: Run, i: int) -> None:
     """The table `pairs`: every pair of a group and a value, and k: who keeps that many keeps it, of somebody's pairs.
 
     A unit's pairs are numbered from 1 in the order of a lottery, which is a hash of the unit, the keys of the group,
-    the value and a secret number: what others have does not matter for it.
+    the value and a secret number; pairs with the same hash in order of values and groups. What others have does not
+    matter for it: it can change the number of a group, but not which of two comes first.
     """
     argument = f"r.{run.plan.distincts[i].argument}"
     source, group = run.rows_by_place()
     lot = lottery(f"r.u, {run.rows.lot}, {argument}", run.secret)
     run.session.execute(
         "CREATE OR REPLACE TEMP TABLE q__pairs AS SELECT g, x, min(k) AS k FROM (SELECT g, x, row_number() OVER "
-        f"(PARTITION BY u ORDER BY lot) AS k FROM (SELECT r.u AS u, {group} AS g, {argument} AS x, min({lot}) AS lot "
-        f"FROM {source} WHERE {argument} IS NOT NULL GROUP BY ALL)) GROUP BY g, x"
+        f"(PARTITION BY u ORDER BY lot, x, g) AS k FROM (SELECT r.u AS u, {group} AS g, {argument} AS x, "
+        f"min({lot}) AS lot FROM {source} WHERE {argument} IS NOT NULL GROUP BY ALL)) GROUP BY g, x"
     )
 
 

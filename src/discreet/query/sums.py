@@ -181,7 +181,7 @@ def _folded(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
     down to whole steps; the sum of a group is rounded down once, which the extra step of the grid pays for.
     """
     plan, session = run.plan, run.session
-    cell = run.rows.one_group(plan) if plan.block.keys else run.rows.cell
+    cell = run.rows.one_group if plan.block.keys else run.rows.cell
     found = session.numpy(
         f"SELECT g, {bucket('abs(m)')} AS b, CAST(m < 0 AS INTEGER) AS negative, count(*) AS n, "
         f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {plan.moments[0].of_unit()} AS m "
