@@ -28,9 +28,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import DuckDBEngine, Engine, Session
+from discreet.engines.csv_files import csv_rows
 from discreet.engines.failures import guarded
-from discreet.engines.files import _without_range, csv_rows, parquet_rows
 from discreet.engines.frames import frame_of
+from discreet.engines.parquet import _without_range, parquet_rows
 from discreet.engines.paths import files_of
 from discreet.errors import EngineError, InvalidArgument, SourceError
 from engines.sources import VISITS, csv, database, parquet, visits
@@ -544,7 +545,7 @@ def test_how_a_csv_row_is_read_does_not_depend_on_what_stands_before_it(tmp_path
 def test_a_csv_is_read_by_one_thread(tmp_path: Path) -> None:
     """Several begin in the middle, and split lines in other ways as one is longer: the slow test shows some of them."""
     path = csv(tmp_path / "t.csv", "u,c\n1,a\n")
-    sql, _ = csv_rows([str(path)], types={"u": "BIGINT", "c": "VARCHAR"}, run=lambda _: [])
+    sql, _ = csv_rows([str(path)], (",", ["u", "c"]), types={"u": "BIGINT", "c": "VARCHAR"}, run=lambda _: [])
     assert "parallel=false" in sql
 
 
@@ -847,7 +848,7 @@ def test_a_column_of_texts_that_are_utf8_is_read_as_it_is(tmp_path: Path, monkey
     assert 'concat(TRY(CAST("bad"' in rows
     assert '"good"' not in rows
     assert "REPLACE" not in parquet_rows([str(path)], leave_out=("bad",), run=run)
-    monkeypatch.setattr("discreet.engines.files._LOOKED_THROUGH", 7)  # too many to look through
+    monkeypatch.setattr("discreet.engines.parquet._LOOKED_THROUGH", 7)  # too many to look through
     assert 'concat(TRY(CAST("good"' in parquet_rows([str(path)], leave_out=(), run=run)
 
 
@@ -1016,7 +1017,7 @@ def test_a_column_without_nan_is_read_as_it_is(
     assert '"z"' not in rows
     assert "REPLACE" not in parquet_rows([str(path)], leave_out=("y",), run=run)
     assert "REPLACE" not in parquet_rows([str(parquet(tmp_path / "e.parquet", table[:0]))], leave_out=(), run=run)
-    monkeypatch.setattr("discreet.engines.files._LOOKED_THROUGH", 8)  # too many to look through
+    monkeypatch.setattr("discreet.engines.parquet._LOOKED_THROUGH", 8)  # too many to look through
     assert all(f'"{name}" + 1' in parquet_rows([str(path)], leave_out=(), run=run) for name in "xyz")
 
 
@@ -1253,11 +1254,6 @@ def test_csv_dialects_and_broken_lines_are_read_without_an_error(
 ) -> None:
     relation = engine.register("t", csv(tmp_path / "a.csv", text), types={"a": "BIGINT", "b": "BIGINT"})
     assert rows(engine, relation) == expected
-
-
-def test_bytes_that_are_no_text_cost_one_line_of_a_csv(engine: DuckDBEngine, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(b"a,b\n1,\xff\xfe\n3,x\n")
-    assert rows(engine, engine.register("t", tmp_path / "a.csv")) == [(3, "x")]
 
 
 def test_a_compressed_csv_is_read(engine: DuckDBEngine, tmp_path: Path) -> None:

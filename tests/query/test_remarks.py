@@ -76,7 +76,7 @@ def test_the_report_of_a_csv_file_says_which_lines_are_left_out(tmp_path: Path) 
     (tmp_path / "t.csv").write_text("u,x\n1,2\n2,3\n")
     with opened(tmp_path / "t.csv", unit="u") as curator:
         report = curator.sql("SELECT COUNT(*) FROM t", epsilon=1.0).report
-        assert "Lines of t that have too few cells, or bytes that are not UTF-8, are not counted." in report
+        assert "Lines of t that have too few cells, or quotation marks in wrong places, are not counted." in report
         assert report == curator.explain("SELECT COUNT(*) FROM t", epsilon=1.0).report
     with opened() as curator:
         assert not any("Lines of" in line for line in curator.sql("SELECT COUNT(*) FROM visits", epsilon=1.0).report)

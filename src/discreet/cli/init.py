@@ -20,6 +20,7 @@ EPILOG = examples(
     "discreet init visits.parquet",
     "discreet init visits.parquet --unit user_id --output shop.toml",
     "discreet init shop.duckdb --unit user_id --output - --json",
+    "discreet init days.csv --unit user --encoding windows-1252",
 )
 
 
@@ -34,6 +35,10 @@ def init(
     unit: Annotated[
         str | None,
         typer.Option("--unit", metavar="COLUMN", help="The column that says whose row it is, or row."),
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option("--encoding", metavar="NAME", help="That of CSV files which are not in UTF-8: windows-1252, say."),
     ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="What the ledger calls the data.")] = None,
     output: Annotated[
@@ -53,7 +58,7 @@ def init(
     path = Path(output).expanduser()
     if not screen and path.suffix.lower() != ".toml":
         raise typer.BadParameter(f"'{output}' does not end in .toml", param_hint="--output")
-    tables = seen_in(sources)
+    tables = seen_in(sources, encoding=encoding)
     if not screen and os.path.exists(path) and not force:  # noqa: PTH110 - no, also where nobody may look
         raise PolicyError(str(path), "the file exists already", "Pass --force to replace it, or --output for another.")
     text = starter(tables, unit=unit, name=name, folder=Path() if screen else path.parent)

@@ -5,8 +5,9 @@ question has several statements. So the rows of files that are not too large bec
 first session begins, and the view of their name reads that. Files that have changed since they were opened are refused
 by whoever asks (see `query.versions`), as they would be without a copy.
 
-A file that is too large for that is not `steady`: a line with bytes that are no UTF-8 is left out by a statement that
-reads the column where they are, and by no other. Whoever needs the same rows in two statements has to write them down.
+A file that is too large for that is not `steady`: a quotation mark in the wrong place, as in `""é`, may cut a letter
+in two, and such a line is left out by a statement that reads the cell, and by no other. Whoever needs the same rows in
+two statements has to write them down.
 """
 
 from __future__ import annotations

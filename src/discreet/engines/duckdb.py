@@ -13,11 +13,13 @@ from discreet.arguments import count
 from discreet.engines.calendar import calm as calmed
 from discreet.engines.calendar import is_calm, is_written
 from discreet.engines.copies import Copies
+from discreet.engines.csv_files import csv_header, csv_rows
+from discreet.engines.encodings import in_utf8
 from discreet.engines.failures import guarded
-from discreet.engines.files import csv_rows, distinct_names, parquet_rows
 from discreet.engines.frames import frame_of, unreadable
 from discreet.engines.listings import Listings
-from discreet.engines.names import closest, literal, plain_type, quoted
+from discreet.engines.names import closest, distinct_names, literal, literals, plain_type, quoted
+from discreet.engines.parquet import parquet_rows
 from discreet.engines.paths import files_of, in_files
 from discreet.engines.ranges import PASS, Ranges
 from discreet.engines.session import DuckDBSession, scan_frame, stored_name
@@ -64,6 +66,7 @@ class DuckDBEngine:
 
         spill = Spill()
         self._finalizer = weakref.finalize(self, spill.remove)
+        self._folder = spill.path
         configuration: dict[str, Any] = {**_CONFIGURATION, "temp_directory": spill.path}
         if memory_limit is not None:
             configuration["memory_limit"] = memory_limit
@@ -97,16 +100,17 @@ class DuckDBEngine:
         table: str | None = None,
         types: Mapping[str, str] | None = None,
         leave_out: Collection[str] = (),
+        encoding: str | None = None,
     ) -> str:
         """Make a source a relation, and give the name by which SQL reads it, already quoted.
 
         `source` is the path of Parquet or CSV files (also a pattern, or a directory of Parquet files), that of a DuckDB
         database together with a `table` of it, or an Arrow table, data set or reader, a pandas or a Polars frame.
         `types` gives columns other types than they are stored with: values that do not convert become NULL. The columns
-        in `leave_out` are no part of the relation. Dates outside of the years 1 to 9999 become NULL. No row is read,
-        except for the first thousand of a CSV file that has columns whose type is not given, and for Parquet columns of
-        floats, texts, timestamps in milliseconds, times of day or JSON; of an Arrow data set, texts and what is not
-        stored in the type that it is read as are read once.
+        in `leave_out` are no part of the relation. `encoding` is that of CSV files which are not in UTF-8. Dates
+        outside of the years 1 to 9999 become NULL. No row is read, except for those of CSV files and for Parquet
+        columns of floats, texts, timestamps in milliseconds, times of day or JSON; of an Arrow data set, texts and what
+        is not stored in the type that it is read as are read once.
         """
         wanted = {column.lower(): plain_type(f"type of {column}", kind) for column, kind in (types or {}).items()}
         view = quoted(name)
@@ -120,12 +124,16 @@ class DuckDBEngine:
                     "name", name, "choose another name: those that begin with q__ are the engine's own"
                 )
             frame = frame_of(source)
+            if encoding is not None and not (in_files(source) and files_of(source).kind == "csv"):
+                raise SourceError(f"table '{name}'", "has no encoding", "Leave it out: only CSV files have one.")
             if frame is not None:
                 relation = self._register_frame(name, frame, wanted=wanted, leave_out=leave_out)
             elif in_files(source):
                 left = {column.lower() for column in leave_out}
                 files = files_of(source)
-                rows, wanted = self._rows_of_files(source, files, table=table, wanted=wanted, leave_out=left)
+                rows, wanted = self._rows_of_files(
+                    source, files, table=table, wanted=wanted, leave_out=left, encoding=encoding
+                )
                 calm = self._calm(rows, left) if files.kind == "parquet" else ()
                 projection = self._projection(name, rows, wanted=wanted, leave_out=leave_out, calm=calm)
                 self._run(f"CREATE VIEW main.{view} AS SELECT {projection} FROM {rows}")
@@ -166,7 +174,7 @@ class DuckDBEngine:
                 self._run("SET preserve_insertion_order = false")
                 self._by_range(False)
                 self._run("SET allowed_configs = ['disabled_optimizers']")
-                self._run(f"SET allowed_paths = [{', '.join(literal(path) for path in self._allowed)}]")
+                self._run(f"SET allowed_paths = {literals(self._allowed)}")
                 self._run("SET enable_external_access = false")
             if not self._is_set("lock_configuration"):
                 self._run("SET lock_configuration = true")
@@ -246,7 +254,14 @@ class DuckDBEngine:
         return f"temp.main.{quoted(name)}"
 
     def _rows_of_files(
-        self, source: Paths, files: Files, *, table: str | None, wanted: dict[str, str], leave_out: Collection[str]
+        self,
+        source: Paths,
+        files: Files,
+        *,
+        table: str | None,
+        wanted: dict[str, str],
+        leave_out: Collection[str],
+        encoding: str | None,
     ) -> tuple[str, dict[str, str]]:
         """SQL of a scan of the files that a source means, and the types to cast to."""
         if (files.kind == "database") != (table is not None):
@@ -258,9 +273,12 @@ class DuckDBEngine:
         try:
             if table is not None:
                 return self._stored_table(files.paths[0], table, leave_out=leave_out), wanted
-            self._allowed.extend(files.paths)
             if files.kind == "csv":
-                return csv_rows(files.paths, types=wanted, run=self._run)
+                header = csv_header(files.paths, encoding=encoding)
+                read = [in_utf8(path, encoding=encoding, folder=self._folder) for path in files.paths]
+                self._allowed.extend(read)
+                return csv_rows(read, header, types=wanted, run=self._run)
+            self._allowed.extend(files.paths)
             return parquet_rows(files.paths, leave_out=leave_out, run=self._run), wanted
         except EngineError:
             reason = f"cannot be read as {files.kind.capitalize() if files.kind != 'csv' else 'CSV'}"

@@ -81,6 +81,7 @@ class Engine(Protocol):
         table: str | None = None,
         types: Mapping[str, str] | None = None,
         leave_out: Collection[str] = (),
+        encoding: str | None = None,
     ) -> str:
         """Make a source a relation and give the quoted name by which SQL reads it; no value is read but where said."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from discreet.errors import InvalidArgument
+from discreet.errors import InvalidArgument, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["closest", "literal", "plain_type", "quoted"]
+__all__ = ["closest", "distinct_names", "literal", "literals", "plain_type", "quoted"]
 
 _LISTED = 20
 _SIMPLE = (
@@ -64,6 +64,25 @@ def literal(text: str) -> str:
     if "\0" in text:
         raise InvalidArgument("text", text, "a text in SQL has no NUL character")
     return "'" + text.replace("'", "''") + "'"
+
+
+def literals(texts: Sequence[str]) -> str:
+    """The texts as a SQL list.
+
+    >>> literals(["a.csv", "b.csv"])
+    "['a.csv', 'b.csv']"
+    """
+    return f"[{', '.join(literal(text) for text in texts)}]"
+
+
+def distinct_names(source: str, names: Sequence[str]) -> None:
+    """Refuse columns whose names SQL cannot tell apart; DuckDB would rename the second one."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen:
+            why = f"has the columns '{seen[name.lower()]}' and '{name}', which SQL cannot tell apart"
+            raise SourceError(source, why, "Rename one of them.")
+        seen[name.lower()] = name
 
 
 def plain_type(argument: str, text: object) -> str:

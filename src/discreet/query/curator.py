@@ -89,6 +89,7 @@ class Curator:
         rows_per_unit: int | None = None,
         max_groups: int | None = None,
         max_rows: int | None = None,
+        encoding: str | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> Curator:
@@ -102,7 +103,8 @@ class Curator:
 
         `name` is what the ledger calls the data, and of one source also what questions call its table: visits.parquet
         with `name="hospital"` is asked `FROM hospital`, without it `FROM visits`. To choose both, pass a mapping:
-        `{"visits": "visits.parquet"}` with `name="hospital"`. `table` says which table of a database to read.
+        `{"visits": "visits.parquet"}` with `name="hospital"`. `table` says which table of a database to read,
+        and `encoding` in which CSV files are if not in UTF-8: "windows-1252", say.
 
         `ledger` is the file in which spending is kept; without it, a file beside the data or the policy is used, and
         for tables in memory a ledger that ends with the process. `budget` is needed the first time only.
@@ -114,6 +116,7 @@ class Curator:
             "rows_per_unit": rows_per_unit,
             "max_groups": max_groups,
             "max_rows": max_rows,
+            "encoding": encoding,
         }
         if budget is not None and not isinstance(budget, Budget):
             raise InvalidArgument("budget", budget, "pass a Budget, such as Budget(epsilon=3.0, delta=1e-6)")

@@ -50,6 +50,7 @@ _COLUMN_FIELDS = {"type": _TEXT, "bounds": _LIST, "keys": _LIST, "keys_from": _T
 _TABLE_FIELDS = {
     "source": _PATHS,
     "table": _TEXT,
+    "encoding": _TEXT,
     "unit": _TEXT,
     "public": _TRUTH,
     "rows_per_unit": _WHOLE,

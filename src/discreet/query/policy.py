@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import count, truth, words
+from discreet.engines.encodings import known_encoding
 from discreet.engines.frames import unreadable
 from discreet.engines.names import closest, plain_type, quoted
 from discreet.engines.paths import files_of, in_files
@@ -81,7 +82,8 @@ class TablePolicy:
     `source` is a path or pattern, a list of them, or a table in memory; `table` names the table of a database. `unit`
     is the column that says whose row it is, or "row" if every row is about somebody else; a `public` table protects
     nobody. `rows_per_unit = 1` declares that a unit has one row at most; `max_groups` and `max_rows` are the default
-    limits on how many groups, and rows in each, one unit can count in.
+    limits on how many groups, and rows in each, one unit can count in. `encoding` is that of CSV files which are not in
+    UTF-8.
     """
 
     source: Any
@@ -92,8 +94,11 @@ class TablePolicy:
     max_groups: int | None = None
     max_rows: int | None = None
     columns: Mapping[str, ColumnPolicy] = field(default_factory=dict)
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
+        if self.encoding is not None:
+            object.__setattr__(self, "encoding", known_encoding(self.encoding))
         if isinstance(self.source, list):
             object.__setattr__(self, "source", tuple(self.source))
         if truth("public", self.public) == (self.unit is not None):
@@ -212,6 +217,7 @@ class Policy:
         rows_per_unit: int | None = None,
         max_groups: int | None = None,
         max_rows: int | None = None,
+        encoding: str | None = None,
         budget: Budget | None = None,
     ) -> Policy:
         """The policy of one source without a file: paths, a pattern, a database, a table in memory, or a mapping.
@@ -220,7 +226,7 @@ class Policy:
         tables that have the column `unit`. A mapping has several sources by name, which share `unit` and the limits;
         `name` is then what the ledger calls all of them. `public` has tables by name that are about nobody.
         Where there are several tables, `columns` are named as "table.column"; those of the only one with a unit need
-        no table.
+        no table. `encoding` is that of all CSV files.
         """
         given: object = unit
         if given is not None and not (isinstance(given, str) and given):
@@ -232,6 +238,7 @@ class Policy:
             )
         sources = _sources(source, name=name, table=table, unit=unit)
         about_nobody = _public(public, people=sources)
+        encoded = _in_csv([*sources.items(), *about_nobody.items()], encoding)
         declared = _columns({} if columns is None else columns, people=list(sources), tables=[*sources, *about_nobody])
         tables = {
             key: TablePolicy(
@@ -242,11 +249,12 @@ class Policy:
                 max_groups=max_groups,
                 max_rows=max_rows,
                 columns=declared[key],
+                encoding=encoded.get(key),
             )
             for key, (one, stored) in sources.items()
         }
         tables |= {
-            key: TablePolicy(one, stored, public=True, columns=declared[key])
+            key: TablePolicy(one, stored, public=True, columns=declared[key], encoding=encoded.get(key))
             for key, (one, stored) in about_nobody.items()
         }
         title = name or (next(iter(tables)) if len(sources) == 1 else table_name(source))
@@ -379,6 +387,16 @@ def _sources(source: Any, *, name: str | None, table: str | None, unit: str) -> 
             "table", table, "only a database has tables to choose from; name= is what questions call it"
         )
     return {name or table_name(source): (source, table)}
+
+
+def _in_csv(sources: list[tuple[str, tuple[Any, str | None]]], encoding: str | None) -> dict[str, str]:
+    """The encoding of the sources that are CSV files, by name, if one is declared."""
+    if encoding is None:
+        return {}
+    found = {key: encoding for key, (one, _) in sources if in_files(one) and files_of(one).kind == "csv"}
+    if not found:
+        raise InvalidArgument("encoding", encoding, "leave it out: only CSV files have one")
+    return found
 
 
 def _is_column(source: Any) -> bool:

@@ -63,7 +63,7 @@ def _left_out(name: str, source: Any) -> tuple[str, ...]:
     """Which rows of a source are in no answer."""
     if not in_files(source) or files_of(source).kind != "csv":
         return ()
-    return (f"lines of {name} that have too few cells, or bytes that are not UTF-8, are not counted",)
+    return (f"lines of {name} that have too few cells, or quotation marks in wrong places, are not counted",)
 
 
 def _apart(policy: Policy) -> None:
@@ -110,7 +110,9 @@ def _registered(policy: Policy, name: str, table: TablePolicy, *, engine: Engine
         where = f"{policy.origin}: tables.{name}.columns.{table.unit}"
         raise PolicyError(where, "the unit cannot be hidden", "No answer ever shows its values; leave out hidden.")
     try:
-        return engine.register(name, table.source, table=table.table, types=types, leave_out=hidden)
+        return engine.register(
+            name, table.source, table=table.table, types=types, leave_out=hidden, encoding=table.encoding
+        )
     except SourceError as error:
         problem = error
     if policy.origin.lower().endswith((".toml", ".yaml", ".yml")):  # which of its tables is meant

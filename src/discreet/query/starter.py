@@ -85,6 +85,7 @@ class Seen:
     source: str
     columns: tuple[tuple[str, str | None], ...]
     table: str | None = None
+    encoding: str | None = None
 
     @property
     def candidates(self) -> tuple[str, ...]:
@@ -100,19 +101,21 @@ class Seen:
         return any(column.lower() == other.lower() for other, _ in self.columns)
 
 
-def seen_in(sources: Iterable[str | os.PathLike[str]]) -> list[Seen]:
+def seen_in(sources: Iterable[str | os.PathLike[str]], *, encoding: str | None = None) -> list[Seen]:
     """The tables of files, patterns, directories and databases; of a CSV file only the header is read."""
     from discreet.engines import DuckDBEngine
-    from discreet.engines.files import csv_header
+    from discreet.engines.csv_files import csv_header
+    from discreet.engines.encodings import known_encoding
     from discreet.engines.paths import files_of
 
+    encoding = None if encoding is None else known_encoding(encoding)
     found: list[Seen] = []
     with DuckDBEngine(threads=1) as engine:
         for source in sources:
             text, files = os.fsdecode(source), files_of(source)
             if files.kind == "csv":
-                columns = tuple((column, None) for column in csv_header(files.paths)[1])
-                found.append(Seen(_fresh(table_name(source), found), text, columns))
+                columns = tuple((column, None) for column in csv_header(files.paths, encoding=encoding)[1])
+                found.append(Seen(_fresh(table_name(source), found), text, columns, encoding=encoding))
                 continue
             tables: Sequence[str | None] = engine.tables(source) if files.kind == "database" else [None]
             for table in tables:
@@ -156,6 +159,8 @@ def _section(table: Seen, *, unit: str | None, folder: Path) -> str:
     lines = [f"[tables.{_key(table.name)}]", f"source = {_text(_placed(table.source, folder))}"]
     if table.table is not None and table.table != table.name:
         lines.append(f"table = {_text(table.table)}")
+    if table.encoding is not None:
+        lines.append(f"encoding = {_text(table.encoding)}")
     if unit is not None and (unit.lower() == "row" or table.has(unit)):
         lines.append(f"unit = {_text(unit)}")
     else:

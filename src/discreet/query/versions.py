@@ -23,7 +23,7 @@ def versions_of(policy: Policy) -> list[list[Any]]:
     found: list[list[Any]] = []
     for name, table in policy.tables.items():
         types = sorted((column.lower(), str(facts.type)) for column, facts in table.columns.items() if facts.type)
-        read = [name.lower(), table.table, types]
+        read = [name.lower(), table.table, types, *([table.encoding] if table.encoding else [])]
         paths = files_of(table.source).paths if in_files(table.source) else files_behind(table.source)
         if not paths:
             found.append([None, *read])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from discreet import Budget, Curator
-from discreet.engines.files import csv_header
+from discreet.engines.csv_files import csv_header
 from discreet.errors import SourceError
 from discreet.query.starter import seen_in
 
