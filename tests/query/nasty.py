@@ -91,7 +91,12 @@ epoch(time_bucket(INTERVAL 1 MICROSECOND, m))|
 epoch(time_bucket(INTERVAL 13 MINUTE, y))|hour(time_bucket(INTERVAL '5 weeks', m))|
 year(strptime(s, '%Y-%m-%d'))|epoch(try_strptime(z, '%d.%m.%y %H:%M:%S.%f'))|epoch(strptime(z, '%b%p'))|
 CASE WHEN u = 17 AND d > 1 THEN CAST(s AS INT) END|(i + b) * (b - i) // (i % 3)|exp(exp(d))|ln(ln(d))|
-sqrt(sqrt(d) - 1)
+sqrt(sqrt(d) - 1)|
+sin(d)|cos(b)|tan(d)|tan(pi() / 2)|asin(d)|acos(f)|acos(d / 1.5)|atan(d)|atan2(d, f)|atan2(b, i)|radians(d)|degrees(d)|
+degrees(b)|radians(h)|cbrt(d)|cbrt(h)|pi()|asin(sqrt(sin(radians(d) / 2) ** 2 + cos(f) * cos(d)))|
+date_sub('year', y, m)|datesub('month', y, DATE '2020-02-29')|date_sub('microsecond', m, TIMESTAMP '9999-12-31')|
+date_sub('week', m, m)|date_sub('day', q, y)|date_sub('century', y, y)|extract(year FROM age(y, m))|
+date_part('year', age(m, DATE '2020-02-29'))|year(age(y, y))|year(make_date(i, t, b))|ascii(s)|unicode(z)|ord(s)
 """
 TEXTS = """
 s|z|lower(s)|upper(z)|trim(s)|ltrim(s, 'a')|rtrim(s)|substr(s, 2)|substr(s, -3, 2)|substring(s, 0, 5)|left(s, 3)|
@@ -103,7 +108,8 @@ CAST(h AS VARCHAR)|CAST(m AS VARCHAR)|CAST(o AS VARCHAR)|regexp_extract(s, '([0-
 regexp_extract(z, '.*')|reverse(s)|lpad(s, 7, 'ab')|rpad(z, 3, '.')|lpad(s, 0, 'x')|
 regexp_replace(s, '[a-z]', '*', 'gi')|regexp_replace(z, '', 'xy', 'g')|regexp_replace(s, '.')|
 monthname(y)|dayname(m)|coalesce(s, z, '')|nullif(s, '')|CASE WHEN d > 3 THEN s ELSE 'no' END|
-greatest(s, z)|least(s, 'b')
+greatest(s, z)|least(s, 'b')|concat_ws('-', s, z, d)|concat_ws('', z)|repeat(s, 0)|repeat(z, 40)|
+translate(s, 'xy', 'é')|translate(z, '', 'a')|strip_accents(s)|strip_accents(z)
 """
 CONDITIONS = """
 i > 3|b = h|d = i|p > d|ub < i|t <> b|w >= i|d <> d|i IS NULL|d IS NOT NULL|o|NOT o|o IS TRUE|o IS NOT FALSE|s = z|
@@ -122,7 +128,8 @@ date_trunc('decade', m)|y + INTERVAL 1 DAY|y - INTERVAL 9999 YEAR|m + INTERVAL '
 y - 700000|date_add(y, INTERVAL 3 DAY)|INTERVAL 1 HOUR + m|last_day(y)|last_day(m)|CAST(s AS DATE)|
 CAST(z AS TIMESTAMP)|
 CAST(y AS TIMESTAMP)|CAST(m AS DATE)|date(m)|coalesce(y, DATE '2020-01-01')|greatest(y, m)|least(y, '2020-01-01')|
-CASE WHEN o THEN y ELSE m END|date_trunc('month', y + INTERVAL 1 DAY) - INTERVAL 1 MONTH|nullif(y, '2020-02-29')
+CASE WHEN o THEN y ELSE m END|date_trunc('month', y + INTERVAL 1 DAY) - INTERVAL 1 MONTH|nullif(y, '2020-02-29')|
+make_date(i, t, b)|make_date(2020, t, i)|make_date(b, 2, 29)|make_date(h, ub, 1)
 """
 
 

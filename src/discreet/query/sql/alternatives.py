@@ -65,12 +65,12 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("unnest", "explode", "generate_series", "range", "list_value"), _LISTS),
     **dict.fromkeys(("to_char", "date_format", "format_date", "formatdatetime", "dateformat"), _FORMAT),
     **dict.fromkeys(
-        ("age", "date_sub", "datesub", "timestampdiff", "months_between"),
-        "write date_diff('year', start, end), which counts the turns of the year, or (end - start) // 365 of two dates",
+        ("age", "timestampdiff", "months_between"),
+        "write date_sub('year', start, end) for complete years, or date_diff, which counts the turns of the year",
     ),
     **dict.fromkeys(("epoch_ms", "epoch_us", "epoch_ns", "unix_timestamp", "to_unixtime"), "write epoch(t): seconds"),
     **dict.fromkeys(
-        ("to_timestamp", "to_date", "make_date", "make_timestamp"),
+        ("to_timestamp", "to_date", "make_timestamp"),
         "write CAST(x AS DATE), strptime(x, '%Y-%m-%d') for texts",
     ),
 }

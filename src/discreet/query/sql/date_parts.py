@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.query.sql.calendar import PART_NAMES, has_bounds, moment_of, part_of
-from discreet.query.sql.days import daily, is_bounded, span
-from discreet.query.sql.expressions import HANDLERS, KNOWN_NAMES, NAMED, Expressions
+from discreet.query.sql.days import FIRST, LAST, daily, is_bounded, span
+from discreet.query.sql.durations import complete
+from discreet.query.sql.expressions import HANDLERS, KNOWN_NAMES, NAMED, READ, Expressions
 from discreet.query.sql.functions import arguments
 from discreet.query.sql.text import closest
-from discreet.query.sql.types import BIGINT, DOUBLE, VARCHAR
+from discreet.query.sql.types import BIGINT, DATE, DOUBLE, VARCHAR
 from discreet.query.sql.value import EVERYWHERE, Value, derived
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ def _part(name: str) -> Handler:
 def _extract(at: Expressions, name: str, argument: exp.Expr, node: exp.Expr) -> Value:
     if name not in PARTS and name != "epoch":
         raise at.source.refusal(f"'{name}' is not a part of a date", advice=closest(name, PARTS), at=node)
+    if name == "year" and isinstance(argument, exp.Anonymous) and str(argument.this).lower() == "age":
+        end, start = arguments(at, argument, 2)
+        return complete(at, "year", start, end)
     value = moment_of(at, argument)
     if name == "epoch":
         return derived(f"CAST(EPOCH({value.timestamp}) AS DOUBLE)", DOUBLE, (value,))
@@ -102,6 +106,27 @@ def _name(function: str, names: tuple[str, ...]) -> Handler:
     return name
 
 
+def _made(at: Expressions, node: exp.DateFromParts) -> Value:
+    """make_date(year, month, day): NULL where there is no such day."""
+    parts = [at.number(node.args[name]) for name in ("year", "month", "day")]
+    for part, name in zip(parts, ("year", "month", "day"), strict=True):
+        if part.kind != "integer":
+            raise at.source.refusal(
+                f"the {name} of make_date must be a whole number",
+                advice="write CAST(x AS INTEGER)",
+                at=node.args[name],
+            )
+    ranges = ((1, 9999), (1, 12), (1, 31))
+    there = " AND ".join(
+        f"{part.sql} BETWEEN {low} AND {high}" for part, (low, high) in zip(parts, ranges, strict=True)
+    )
+    written = " || '-' || ".join(
+        f"LPAD(CAST({part.sql} AS VARCHAR), {digits}, '0')" for part, digits in zip(parts, (4, 2, 2), strict=True)
+    )
+    sql = f"TRY_CAST(CASE WHEN {there} THEN {written} END AS DATE)"
+    return derived(sql, DATE, parts, bounds=(FIRST, LAST), tame=True)
+
+
 def _as_date(at: Expressions, node: exp.Func) -> Value:
     if node.this is None or any(argument for name, argument in node.args.items() if name != "this"):
         raise at.unknown(node)
@@ -116,6 +141,7 @@ HANDLERS.update(
         exp.Monthname: _name("MONTHNAME", MONTHS),
         exp.Dayname: _name("DAYNAME", DAYS),
         exp.Date: _as_date,
+        exp.DateFromParts: _made,
         exp.TsOrDsToDate: _as_date,
         exp.Year: _part("year"),
         exp.Month: _part("month"),
@@ -133,7 +159,8 @@ HANDLERS.update(
         exp.TimeToUnix: _part("epoch"),
     }
 )
+READ[exp.DateFromParts] = {"year", "month", "day"}
 NAMED.update({"date_part": _date_part, "datepart": _date_part})
 for _anonymous in ("isodow", "dayofyear", "decade", "century", "isoyear", "weekday", "hour", "minute", "second"):
     NAMED.setdefault(_anonymous, _named_part(PART_NAMES.get(_anonymous, _anonymous)))
-KNOWN_NAMES.update(PARTS, NAMED, ("extract", "monthname", "dayname", "epoch"))
+KNOWN_NAMES.update(PARTS, NAMED, ("extract", "monthname", "dayname", "epoch", "make_date"))

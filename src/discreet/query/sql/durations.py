@@ -12,7 +12,8 @@ from sqlglot import exp
 from discreet.query.sql.arithmetic import combine, listed
 from discreet.query.sql.calendar import has_bounds, moment_of, tamed, unit_of
 from discreet.query.sql.days import DAY_MICROSECONDS
-from discreet.query.sql.expressions import HANDLERS, KNOWN_NAMES, PLAIN, READ, Expressions
+from discreet.query.sql.expressions import HANDLERS, KNOWN_NAMES, NAMED, PLAIN, READ, Expressions
+from discreet.query.sql.functions import arguments
 from discreet.query.sql.types import BIGINT, DATE, TIMESTAMP
 from discreet.query.sql.value import EPOCH, EVERYWHERE, Value, derived
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from discreet.query.sql.expressions import Handler
 
-__all__ = ["LENGTHS", "amount_of"]
+__all__ = ["LENGTHS", "amount_of", "complete"]
 
 LENGTHS = {
     "microsecond": 1, "millisecond": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6,
@@ -48,6 +49,25 @@ def _difference(at: Expressions, node: exp.DateDiff) -> Value:
     sql = f"DATE_DIFF('{unit}', {both[0]}, {both[1]})"
     found = derived(sql, BIGINT, (start, end), bounds=bounds, limits=(-(10**18), 10**18))
     # Where the days are listed, the engine will say which differences they have.
+    return found if found.inputs is not None else replace(found, values=listed(bounds, int))
+
+
+def _complete(at: Expressions, node: exp.Anonymous) -> Value:
+    """date_sub(unit, start, end): the units that are complete, as of age the years."""
+    unit, start, end = arguments(at, node, 3)
+    return complete(at, unit_of(at, unit, node), start, end)
+
+
+def complete(at: Expressions, unit: str, since: exp.Expr, until: exp.Expr) -> Value:
+    """How many units of time are complete between two dates; negative where the second is the earlier one.
+
+    That is what DATE_DIFF counts, or one less in absolute value.
+    """
+    start, end = moment_of(at, since), moment_of(at, until)
+    low, high = _between(unit, start, end)
+    bounds = (low - (low > 0), high + (high < 0))
+    sql = f"DATE_SUB('{unit}', {start.timestamp}, {end.timestamp})"
+    found = derived(sql, BIGINT, (start, end), bounds=bounds, limits=(-(10**18), 10**18))
     return found if found.inputs is not None else replace(found, values=listed(bounds, int))
 
 
@@ -186,4 +206,5 @@ READ.update(
         exp.DateSub: PLAIN | {"unit"},
     }
 )
+NAMED.update({"date_sub": _complete, "datesub": _complete})
 KNOWN_NAMES.update(("date_diff", "date_add", "date_sub"))

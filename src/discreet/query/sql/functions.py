@@ -193,6 +193,7 @@ HANDLERS.update(
         exp.Sqrt: _monotone("SQRT", math.sqrt, least=0),
         exp.Ln: _monotone("LN", math.log, least=0),
         exp.Exp: _monotone("EXP", math.exp),
+        exp.Cbrt: _monotone("CBRT", math.cbrt),
         exp.Log: _log,
         exp.Pow: _power,
         exp.IsNan: _classified("ISNAN"),
@@ -223,6 +224,6 @@ KNOWN_NAMES.update(NAMED)
 KNOWN_NAMES.update(
     (
         "abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "ln", "log", "log2", "log10", "exp", "power", "pow",
-        "isnan", "isinf",
+        "isnan", "isinf", "cbrt",
     )
 )  # fmt: skip

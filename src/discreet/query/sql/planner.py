@@ -18,6 +18,7 @@ from discreet.query.sql import (  # noqa: F401 - each registers its handlers
     functions,
     periods,
     texts,
+    trigonometry,
     windows,
 )
 from discreet.query.sql.aggregates import calls_of, is_aggregate

@@ -84,6 +84,42 @@ def _concat(at: Expressions, node: exp.Concat) -> Value:
     return derived(f"CONCAT({', '.join(part.sql for part in parts)})", VARCHAR, parts)
 
 
+def _joined(at: Expressions, node: exp.ConcatWs) -> Value:
+    mark, *parts = node.expressions
+    between = at.constant(mark, str, "the text between the others")
+    values = [_shown(at, part) for part in parts]
+    sql = f"CONCAT_WS({', '.join([string(between), *(value.sql for value in values)])})"
+    return derived(sql, VARCHAR, values, weight=sum(value.weight for value in values) + len(values) * len(between))
+
+
+def _repeated(at: Expressions, node: exp.Repeat) -> Value:
+    value, times = at.text(node.this), at.constant(node.args.get("times"), int, "the number of times")
+    if not 0 <= times <= _WIDEST:
+        raise at.source.refusal(f"{times} times are not supported", advice=f"repeat up to {_WIDEST} times", at=node)
+    return derived(f"REPEAT({value.sql}, {times})", VARCHAR, (value,), weight=value.weight * max(1, times))
+
+
+def _translated(at: Expressions, node: exp.Translate) -> Value:
+    value = at.text(node.this)
+    old, new = (at.constant(node.args.get(name), str, "the letters") for name in ("from_", "to"))
+    return derived(f"TRANSLATE({value.sql}, {string(old)}, {string(new)})", VARCHAR, (value,), weight=4 * value.weight)
+
+
+def _code(function: str) -> Handler:
+    """The number of the first letter."""
+
+    def number(at: Expressions, node: exp.Expr) -> Value:
+        value = at.text(arguments(at, node, 1)[0] if isinstance(node, exp.Anonymous) else node.this)
+        return derived(f"CAST({function}({value.sql}) AS BIGINT)", BIGINT, (value,), limits=(-1, 0x10FFFF))
+
+    return number
+
+
+def _plain_letters(at: Expressions, node: exp.Anonymous) -> Value:
+    value = at.text(arguments(at, node, 1)[0])
+    return derived(f"STRIP_ACCENTS({value.sql})", VARCHAR, (value,), weight=2 * value.weight)
+
+
 def _pipes(at: Expressions, node: exp.DPipe) -> Value:
     parts = [_shown(at, part) for part in node.flatten()]
     return derived("(" + " || ".join(part.sql for part in parts) + ")", VARCHAR, parts)
@@ -229,6 +265,11 @@ HANDLERS.update(
         exp.Right: _end("RIGHT"),
         exp.Length: _length,
         exp.Concat: _concat,
+        exp.ConcatWs: _joined,
+        exp.Repeat: _repeated,
+        exp.Translate: _translated,
+        exp.Ascii: _code("ASCII"),
+        exp.Unicode: _code("UNICODE"),
         exp.DPipe: _pipes,
         exp.Replace: _replace,
         exp.SplitPart: _split_part,
@@ -249,6 +290,9 @@ READ.update(
     {
         exp.Substring: {"this", "start", "length"},
         exp.Concat: PLAIN | {"safe", "coalesce"},
+        exp.ConcatWs: PLAIN | {"safe", "coalesce"},
+        exp.Repeat: {"this", "times"},
+        exp.Translate: {"this", "from_", "to"},
         exp.DPipe: PLAIN | {"safe"},
         exp.Replace: PLAIN | {"replacement"},
         exp.Trim: PLAIN | {"position"},
@@ -260,11 +304,19 @@ READ.update(
         exp.RegexpReplace: PLAIN | {"replacement", "modifiers", "single_replace"},
     }
 )
-NAMED.update({"prefix": _searched("STARTS_WITH"), "suffix": _searched("SUFFIX")})
+NAMED.update(
+    {
+        "prefix": _searched("STARTS_WITH"),
+        "suffix": _searched("SUFFIX"),
+        "ord": _code("ORD"),
+        "strip_accents": _plain_letters,
+    }
+)
 KNOWN_NAMES.update(
     (
         "prefix", "suffix", "lower", "upper", "trim", "ltrim", "rtrim", "substring", "substr", "left", "right",
         "length", "concat", "replace", "split_part", "starts_with", "ends_with", "contains", "strpos", "instr",
         "regexp_matches", "regexp_full_match", "regexp_extract", "regexp_replace", "reverse", "lpad", "rpad",
+        "concat_ws", "repeat", "translate", "ascii", "unicode", "ord", "strip_accents",
     )
 )  # fmt: skip
