@@ -152,6 +152,91 @@ def test_no_deeply_nested_expression_raises_on_any_value(engine, seed):
     assert _try_nested(engine, seed=seed, count=1500) > 1000
 
 
+ENDS = (
+    "2147483647",
+    "-2147483648",
+    "127",
+    "32767",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "5",
+    "0",
+    "-1",
+    "NULL",
+)
+"""The ends of types, to the engine: a number in SQL is of the narrowest one that holds it."""
+WRITTEN = """
+n|(SELECT u, b, h, o, s, # AS c FROM n) n|(SELECT DISTINCT u, b, h, o, s, # AS c FROM n) n|
+(SELECT u, b, h, o, s, # AS c FROM n UNION ALL SELECT u, b, h, o, s, # AS c FROM n) n|
+(SELECT n.u, n.b, n.h, n.o, n.s, q.c FROM n LEFT JOIN (SELECT u, # AS c FROM n) q ON n.u = q.u) n|
+(SELECT n.u, n.b, n.h, n.o, n.s, q.c FROM n LEFT JOIN (SELECT u, MAX(#) AS c FROM n GROUP BY u) q ON n.u = q.u) n|
+(SELECT u, MAX(b) AS b, MAX(h) AS h, MAX(o) AS o, MAX(s) AS s, MIN(CASE WHEN o THEN # ELSE # END) AS c FROM n
+GROUP BY u) n|
+(WITH w AS (SELECT u, # AS c FROM n) SELECT n.u, n.b, n.h, n.o, n.s, COALESCE(w.c, #) AS c FROM n LEFT JOIN w
+ON n.u = w.u) n
+"""
+OF_WHOLE_NUMBERS = """
+@ + @|@ - @|@ * @|@ // @|@ % @|abs(@)|-@|CASE WHEN o THEN @ ELSE @ END|CASE WHEN o THEN @ END|coalesce(@, @)|
+greatest(@, @)|least(@, @)|nullif(@, @)|round(@)|sign(@)|length(s)|CAST(@ AS INT)|CAST(@ AS BIGINT)|
+CAST(@ AS HUGEINT)|CAST(@ AS TINYINT)|CAST(@ AS UBIGINT)
+"""
+
+
+def _of_whole_numbers(rng: random.Random, depth: int, columns: list[str]) -> str:
+    if depth == 0:
+        return rng.choice([*columns, *(f"({end})" for end in ENDS)])
+    form = rng.choice(nasty.listed(OF_WHOLE_NUMBERS))
+    return re.sub("@", lambda _: f"({_of_whole_numbers(rng, depth - 1, columns)})", form)
+
+
+def _try_ends(engine, *, seed: int, count: int) -> int:
+    """Expressions of whole numbers at the ends of types, also such as were written out in subqueries."""
+    rng = random.Random(seed)
+    done = 0
+    for _ in range(count):
+        relation = re.sub("#", lambda _: rng.choice(ENDS), rng.choice(nasty.listed(WRITTEN)))
+        columns = ["i", "b", "h"] if relation == "n" else ["b", "h", "c", "c"]
+        sql = _of_whole_numbers(rng, rng.choice([1, 2, 3]), columns)
+        text = f"SELECT {sql} AS k, SUM({sql}), COUNT(DISTINCT {sql}) FROM {relation} GROUP BY k"
+        try:
+            [block] = parse(text, nasty.CATALOG).blocks
+        except QueryRefused:
+            continue
+        if all(key.sql_type != "NULL" for key in block.keys):
+            _runs(engine, text)
+            done += 1
+    return done
+
+
+def test_no_end_of_a_type_makes_whole_numbers_overflow(engine):
+    """A type that is not what is stated shows: then the engine would add in a narrower one than was planned."""
+    assert _try_ends(engine, seed=1, count=500) > 400
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_no_end_of_a_type_makes_many_whole_numbers_overflow(engine, seed):
+    assert _try_ends(engine, seed=seed, count=5000) > 4000
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CASE WHEN u = 17 THEN 2147483647 ELSE 5 END + 1",
+        "CASE WHEN u = 17 THEN 2147483647 END * 2",
+        "-(CASE WHEN u = 17 THEN -2147483648 ELSE 5 END)",
+        "CAST(CASE WHEN u = 17 THEN '-170141183460469231731687303715884105728' ELSE '5' END AS HUGEINT) % -1",
+        "CAST(CASE WHEN u = 17 THEN '-9223372036854775808' ELSE '5' END AS BIGINT) * 18446744073709551616",
+        "coalesce(CASE WHEN u = 17 THEN 2147483647 END, 5) + 1",
+        "nullif(2147483647, CASE WHEN u = 17 THEN 1 ELSE 2147483647 END) + 1",
+    ],
+)
+def test_overflow_does_not_tell_whether_somebody_is_there(engine, sql):
+    _runs(engine, f"SELECT SUM({sql}), COUNT({sql}) FROM n WHERE ({sql}) IS NOT NULL")
+    with pytest.raises(duckdb.Error):  # the engine itself would tell
+        engine.execute(f"SELECT MAX({sql}) FROM nasty")
+
+
 @pytest.mark.parametrize("threshold", ["-1e308", "0", "1e15", "1e308"])
 def test_the_cast_attack_neither_raises_nor_depends_on_the_threshold(engine, threshold):
     # In a system that copies the CAST, this raises if and only if person 17 has a value above the threshold.

@@ -2,6 +2,9 @@
 
 Integers are added, subtracted and multiplied as BIGINT where the types of the operands guarantee that the result fits,
 else as HUGEINT, else as DOUBLE. Decimals count as DOUBLE, whose operations overflow to infinity instead of raising.
+
+The engine raises where a product is -2^127, or that number is divided by -1, although it is a HUGEINT. So what may be
+that number by its type, or becomes it by the operation, is computed as DOUBLE.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_VALUES", "combine", "divided", "listed", "negated", "remainder", "stepped", "whole_divided"]
 
 MOST_VALUES = 1000  # a number with more public values than this is not listed
+EXACT = 2.0**53  # whole numbers up to here are floats without rounding
 Range = tuple[float, float]
 
 
@@ -75,7 +79,7 @@ def remainder(left: Value, right: Value) -> Value:
     """left % right, with the sign of left; NULL where right is 0."""
     most = max(abs(right.bounds[0]), abs(right.bounds[1]))
     integers = left.kind == right.kind == "integer"
-    most = most - 1 if integers and math.isfinite(most) else most
+    most = max(0.0, most - 1) if integers and math.isfinite(most) else most
     most = min(most, max(abs(left.bounds[0]), abs(left.bounds[1])))
     bounds = (0.0 if left.bounds[0] >= 0 else -most, 0.0 if left.bounds[1] <= 0 else most)
     if integers:
@@ -107,16 +111,17 @@ def _stepped(step: Callable[[float], float], value: Any) -> float | None:
 
 
 def _fitting(*ranges: Range) -> SqlType:
-    """The narrowest of BIGINT, HUGEINT and DOUBLE that holds everything in the ranges."""
-    for type_ in (BIGINT, HUGEINT):
-        if all(type_.range[0] <= low and high <= type_.range[1] for low, high in ranges):
+    """The narrowest of BIGINT, HUGEINT and DOUBLE that holds everything in the ranges; HUGEINT without its smallest."""
+    for type_, least in ((BIGINT, BIGINT.range[0]), (HUGEINT, -HUGEINT.range[1])):
+        if all(least <= low and high <= type_.range[1] for low, high in ranges):
             return type_
     return DOUBLE
 
 
 def _wide(value: Value, type_: SqlType, other: Value) -> str:
-    if value.is_literal and not other.is_literal and value.type == BIGINT:
-        return value.sql  # a literal takes the type of the other operand
+    """SQL of an operand in the type of the operation."""
+    if value.is_literal and not other.is_literal:
+        return value.bare
     return value.sql if value.type == type_ else f"CAST({value.sql} AS {type_.name})"
 
 
@@ -156,9 +161,9 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def listed(bounds: Range, of: type) -> tuple[Any, ...] | None:
-    """All whole numbers within the bounds, if they are few."""
+    """All whole numbers within the bounds, if they are few, and so small that bounds are exact."""
     low, high = bounds
-    if not (math.isfinite(low) and math.isfinite(high)) or high - low >= MOST_VALUES:
+    if not (low >= -EXACT and high <= EXACT) or high - low >= MOST_VALUES:
         return None
     return tuple(of(value) for value in range(math.ceil(low), math.floor(high) + 1))
 

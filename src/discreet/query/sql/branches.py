@@ -106,6 +106,10 @@ def _nullif(at: Expressions, node: exp.Nullif) -> Value:
     values = at.values((node.this, node.expression))
     type_, (left, right) = unified(at, values, node)
     first = values[0]
+    if (
+        first.constant or first.kind == "null"
+    ) and type_.numeric:  # to the engine, the type of the first one is that of the result
+        left = f"CAST({first.sql} AS {type_.name})"
     known = None if first.values is None else tuple(dict.fromkeys((*first.values, None)))
     return derived(
         f"NULLIF({left}, {right})",

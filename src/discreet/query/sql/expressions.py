@@ -207,7 +207,7 @@ def unified(at: Expressions, values: Sequence[Value], node: exp.Expr) -> tuple[S
         if kinds == {"integer"} and len(common) == 1:
             low, high = next(iter(common)).range
             if all(low <= value.limits[0] and value.limits[1] <= high for value in known if value.is_literal):
-                return next(iter(common)), [value.sql for value in values]
+                return next(iter(common)), [value.bare for value in values]
         if kinds == {"integer"}:
             fits = all(BIGINT.range[0] <= value.limits[0] and value.limits[1] <= BIGINT.range[1] for value in known)
             type_ = BIGINT if fits and all(value.type != HUGEINT for value in known) else HUGEINT
@@ -215,12 +215,15 @@ def unified(at: Expressions, values: Sequence[Value], node: exp.Expr) -> tuple[S
             type_ = known[0].type
         if type_ == DOUBLE:
             return type_, [value.sql if value.kind == "null" else value.double for value in values]
-        every_literal = all(value.is_literal for value in known)
+        typed = not all(value.is_literal for value in known)
         return type_, [
-            value.sql if value.kind == "null" or value.type == type_ or (value.is_literal and not every_literal)
+            value.bare
+            if value.kind == "null" or (value.is_literal and typed)
+            else value.sql
+            if value.type == type_
             else f"CAST({value.sql} AS {type_.name})"
             for value in values
-        ]  # fmt: skip
+        ]
     if kinds == {"text"}:
         return VARCHAR, [value.sql if value.kind == "null" else as_text(value).sql for value in values]
     if kinds & {"date", "timestamp"} and kinds <= {"date", "timestamp", "text"}:

@@ -47,6 +47,8 @@ def _negated(at: Expressions, node: exp.Neg) -> Value:
 
 def _abs(at: Expressions, node: exp.Abs) -> Value:
     value = at.number(node.this)
+    if value.is_literal and value.kind == "integer" and value.python is not None:
+        return literal(abs(value.python))
     low, high = value.bounds
     bounds = (0.0 if low <= 0 <= high else min(abs(low), abs(high)), max(abs(low), abs(high)))
     if value.kind == "integer":

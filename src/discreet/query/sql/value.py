@@ -73,6 +73,15 @@ class Value:
         return self.constant and (self.python is not None or self.type == NULL)
 
     @property
+    def bare(self) -> str:
+        """Its SQL beside an operand of a type of its own, which a whole number in the question takes on.
+
+        Such a number alone is as narrow as can be to the engine, where the sum of two of them may overflow; so it is
+        cast to its type wherever nothing else decides what it is.
+        """
+        return literal_sql(self.python) if self.is_literal and self.type == BIGINT else self.sql
+
+    @property
     def kind(self) -> str:
         """The family of its type."""
         return self.type.kind
@@ -86,9 +95,7 @@ class Value:
 
     def integer(self, type_: SqlType) -> str:
         """Its SQL as BIGINT or HUGEINT, for values that fit."""
-        if self.type == type_ or (self.is_literal and type_ == BIGINT):
-            return self.sql
-        return f"CAST({self.sql} AS {type_.name})"
+        return self.sql if self.type == type_ else f"CAST({self.sql} AS {type_.name})"
 
     @property
     def timestamp(self) -> str:
@@ -110,6 +117,9 @@ def derived(sql: str, type_: SqlType, parts: Iterable[Value], **facts: Any) -> V
         facts.setdefault("values", (False, True))
     if type_.kind == "integer":
         facts.setdefault("limits", type_.range)
+    low, high = facts.get("bounds", EVERYWHERE)
+    if not low <= high:  # there is no such value: it is always NULL
+        facts["bounds"] = EVERYWHERE
     return Value(
         sql=sql,
         type=type_,
@@ -133,7 +143,8 @@ def literal(python: Any) -> Value:
     if isinstance(python, int):
         if not BIGINT.range[0] <= python <= BIGINT.range[1]:
             return literal(float(python)) if abs(python) >= HUGEINT.range[1] else _hugeint(python, known)
-        return Value(literal_sql(python), BIGINT, bounds=(float(python),) * 2, limits=(python, python), **known)
+        sql = f"CAST({python} AS BIGINT)"
+        return Value(sql, BIGINT, bounds=(float(python),) * 2, limits=(python, python), **known)
     if isinstance(python, float):
         return Value(literal_sql(python), DOUBLE, bounds=(python, python), **known)
     if isinstance(python, str):
