@@ -96,20 +96,26 @@ ONE_SIGN = Aggregate("sum", "a1", "sum", "xx", bounds=(0.0, 30.0))
 TWO_SIGNS = Aggregate("sum", "a2", "other", "xx", bounds=(-1.0, 30.0))
 
 
-def test_only_sums_of_one_sign_are_taken_in_doubles() -> None:
-    plan = private_plan(
-        block(Aggregate("count", "a0", "count"), ONE_SIGN, TWO_SIGNS, row_level=True, rows_per_unit=1),
-        Target(epsilon=1.0),
-        Options(),
-    )
+@pytest.mark.parametrize(
+    ("aggregates", "signs", "kinds"),
+    [
+        ((Aggregate("count", "a0", "count"), ONE_SIGN, TWO_SIGNS), [1, 1, 0], "ifi"),
+        ((Aggregate("variance", "a0", "variance", "xx", bounds=(0.0, 30.0)),), [0, 1, 0], "fif"),
+    ],
+)
+def test_sums_are_taken_in_doubles_if_it_can_be_seen_that_they_are_exact(
+    aggregates: tuple[Aggregate, ...], signs: list[int], kinds: str
+) -> None:
+    """By their sign, or because their values are counted beside them."""
+    plan = private_plan(block(*aggregates, row_level=True, rows_per_unit=1), Target(epsilon=1.0), Options())
     grids = {i: row_grid(moment, plan.noise_of_moment(i), rows=1) for i, moment in enumerate(plan.moments)}
-    assert [m.sign for m in plan.moments] == [1, 1, 0]
-    for double, kinds in ((True, "ifi"), (False, "iii")):
+    assert [m.sign for m in plan.moments] == signs
+    for double, expected in ((True, kinds), (False, "iii")):
         totals = row_totals(plan, grids, rows=1, double=double)
         listed = ", ".join(f"{total} AS {name}" for name, total in totals.items())
         with session_of(visits(12, 40, 3)) as session:
             found = session.numbers(f"SELECT {listed} FROM ({plan.block.rows})")
-        assert "".join(numbers.dtype.kind for numbers in found.values()) == kinds
+        assert "".join(numbers.dtype.kind for numbers in found.values()) == expected
 
 
 @pytest.mark.parametrize("keys", [(), (PUBLIC,), (PRIVATE,)], ids=["all", "public", "private"])
@@ -146,9 +152,25 @@ def test_the_engine_adds_whole_doubles_exactly_below_two_to_the_53() -> None:
         with session_of(pa.table({"x": [1]})) as session:
             sql = f"SELECT sum(round(CAST({step} + i * 0 AS DOUBLE))) AS s FROM range({rows}) r(i)"
             total = session.numbers(sql)["s"]
-        assert are_exact(total) == (rows * step < 2**53)
-        if are_exact(total):
+        if rows * step < 2**53:
             assert int(total[0]) == rows * step
+
+
+def test_doubles_are_exact_below_two_to_the_53() -> None:
+    """Of one sign, a total says so; of two, the number of values does, however small the total is."""
+    spread = Aggregate("variance", "a0", "variance", "xx", bounds=(0.0, 30.0))
+    plan = private_plan(block(ONE_SIGN, row_level=True, rows_per_unit=1), Target(epsilon=1.0), Options())
+    grids = {0: row_grid(plan.moments[0], plan.noise_of_moment(0), rows=1)}
+    assert are_exact(plan, grids, {"s0": np.array([2.0**53 - 1, 5.0])})
+    assert not are_exact(plan, grids, {"s0": np.array([5.0, 2.0**53])})
+    assert are_exact(plan, grids, {"s0": np.array([1 << 60])})
+    assert are_exact(plan, grids, {"s0": np.array([])})
+    plan = private_plan(block(spread, row_level=True, rows_per_unit=1), Target(epsilon=1.0), Options())
+    grids = {i: row_grid(moment, plan.noise_of_moment(i), rows=1) for i, moment in enumerate(plan.moments)}
+    steps = max(moment.steps_of_row(grids[i].exponent) for i, moment in enumerate(plan.moments) if not moment.counts)
+    for number, exact in (((2**53 - 1) // steps, True), ((2**53 - 1) // steps + 1, False)):
+        found = {"s0": np.array([1.0, -3.0]), "s1": np.array([number, 7]), "s2": np.array([0.0, 5.0])}
+        assert are_exact(plan, grids, found) == exact
 
 
 @pytest.mark.parametrize("exponent", [0, 5])

@@ -43,15 +43,17 @@ def test_every_column_says_what_it_is_and_how_much_noise_it_has(curator: Curator
         "twice": ("computed", None),
     }
     assert {name for name, column in columns.items() if column.interval} == {"n", "s", "m", "q", "twice"}
-    plan = answer._measured[0].plan
-    for name, unit, one in (("n", 1.0, 5.0), ("s", 100.0, 500.0)):
-        column = columns[name]
+    sums = curator.sql("SELECT city, SUM(spend) AS s FROM visits GROUP BY city", epsilon=1.0, max_groups=2, max_rows=5)
+    [_, alone] = sums.schema
+    for column, unit, one in ((columns["n"], 1.0, 5.0), (alone, 100.0, 500.0)):
+        plan = (answer if unit == 1 else sums)._measured[0].plan
         kind = "rows" if unit == 1 else "sum"
         noise = plan.noise_of_moment(next(i for i, moment in enumerate(plan.moments) if moment.kind == kind))
         spread = 2**0.5 if plan.gaussian else 2.0
         assert column.noise == ("gaussian" if plan.gaussian else "laplace")
         assert column.bound == pytest.approx(one * spread, rel=1e-6)
         assert column.scale == pytest.approx(noise * one * spread, rel=1e-6)
+    assert columns["s"].scale is None  # beside an average it is made of two numbers
     assert columns["m"].scale is columns["m"].bound is columns["q"].scale is columns["city"].noise is None
 
 

@@ -5,9 +5,10 @@ row with that list would take longer than the sums. Sums are exact integers, so 
 
 **In doubles.** The engine adds whole numbers in doubles in less time than integers, and as exactly, as long as no sum
 of some of the rows reaches 2^53. Where all rows contribute with the same sign, that can be seen from the total: partial
-sums lie between 0 and it, also where they were rounded, since rounding keeps order. So a total below 2^53 is exact,
-and where one is not, all are taken again in integers. Which way was gone depends on the data; the totals do not: a row
-is rounded to whole steps by the same expression in both.
+sums lie between 0 and it, also where they were rounded, since rounding keeps order. So a total below 2^53 is exact.
+Where signs differ, no sum is larger than the number of values times the largest one by its bounds. Where a total may
+not be exact, all are taken again in integers. Which way was gone depends on the data; the totals do not: a row is
+rounded to whole steps by the same expression in both.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.query.bounding import Grid, groups_of, shown_keys
+from discreet.query.moments import Moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from discreet.engines import Session
-    from discreet.query.moments import Moment
     from discreet.query.private import Private
 
 __all__ = ["are_exact", "by_key", "by_public_group", "row_grid", "row_total", "row_totals"]
@@ -44,15 +45,35 @@ def row_grid(moment: Moment, noise: float, *, rows: int) -> Grid:
     return replace(grid, bound=math.ldexp(steps, grid.exponent))
 
 
-def are_exact(totals: NDArray[Any]) -> bool:
-    """Whether totals are what they should be: integers are, and doubles below 2^53."""
-    return totals.dtype.kind != "f" or bool(np.all(np.abs(totals) < _EXACT))
+def are_exact(plan: Private, grids: Mapping[int, Grid], totals: Mapping[str, NDArray[Any]]) -> bool:
+    """Whether totals are what they should be: integers are, and doubles of which no part can have reached 2^53."""
+    for i, grid in grids.items():
+        found, moment = totals[f"s{i}"], plan.moments[i]
+        if found.dtype.kind != "f" or not len(found):
+            continue
+        if moment.sign != 0:
+            largest = np.max(np.abs(found))
+        else:
+            largest = float(np.max(totals[f"s{_counted(plan, i)}"])) * moment.steps_of_row(grid.exponent)
+        if not largest < _EXACT:
+            return False
+    return True
+
+
+def _counted(plan: Private, i: int) -> int | None:
+    """Which moment counts the values that moment i adds up, if one does."""
+    present = Moment("present", plan.moments[i].argument, integer=plan.moments[i].integer)
+    return plan.moments.index(present) if present in plan.moments else None
 
 
 def row_totals(plan: Private, grids: Mapping[int, Grid], *, rows: int, double: bool) -> dict[str, str]:
     """SQL of the sums over rows, in steps of their grids, by name; in doubles where that can be checked, if wanted."""
     moments = plan.moments
-    in_doubles = {i for i in grids if double and moments[i].row_steps is not None and moments[i].sign != 0}
+    in_doubles = {
+        i
+        for i in grids
+        if double and moments[i].row_steps is not None and (moments[i].sign != 0 or _counted(plan, i) is not None)
+    }
     totals = {}
     for i, grid in grids.items():
         kind = "DOUBLE" if i in in_doubles and not moments[i].counts else "BIGINT"

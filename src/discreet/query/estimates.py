@@ -82,7 +82,7 @@ def _values(measured: Measured, aggregate: Aggregate) -> NDArray[np.float64]:
     mean = sums[0].values / n
     if function == "avg":
         return _within(mean + centre, aggregate.bounds)
-    spread = np.maximum(sums[2].values / n - mean**2, 0.0)
+    spread = np.maximum(sums[2].values / n + moments[2].lift - mean**2, 0.0)
     if aggregate.bounds is not None:
         spread = np.minimum(spread, (aggregate.bounds[1] - aggregate.bounds[0]) ** 2 / 4)
     if not function.endswith("_pop"):
@@ -112,7 +112,7 @@ def _interval(measured: Measured, aggregate: Aggregate, confidence: float) -> In
     if function == "avg":
         low, high = sums[0].ratio_interval(sums[1], confidence, centre)
         return _within(low, aggregate.bounds), _within(high, aggregate.bounds)
-    return _spread_interval(function, sums, confidence)
+    return _spread_interval(function, sums, confidence, moments[2].lift)
 
 
 def _in_order(
@@ -142,11 +142,11 @@ def _same_values(one: Aggregate, other: Aggregate) -> bool:
     )
 
 
-def _spread_interval(function: str, sums: tuple[NoisySum, ...], confidence: float) -> Interval:
+def _spread_interval(function: str, sums: tuple[NoisySum, ...], confidence: float, lift: float) -> Interval:
     """Each of the two ratios holds with probability 1 - (1 - confidence)/2, so both do with the confidence."""
     each = 1 - (1 - confidence) / 2
     mean_low, mean_high = sums[0].ratio_interval(sums[1], each)
-    square_low, square_high = sums[2].ratio_interval(sums[1], each)
+    square_low, square_high = sums[2].ratio_interval(sums[1], each, lift)
     largest = np.maximum(mean_low**2, mean_high**2)
     smallest = np.where((mean_low < 0) & (mean_high > 0), 0.0, np.minimum(mean_low**2, mean_high**2))
     with np.errstate(invalid="ignore"):

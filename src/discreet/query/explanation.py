@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.arguments import unit_fraction
 from discreet.query.choices import bound_of
+from discreet.query.laws import half_width_of_sum
 from discreet.query.losses import excess, usual
 from discreet.query.report import in_words, report_of
 
@@ -174,7 +175,7 @@ def _measure(plan: Private, function: str, argument: str | None) -> int | None:
 def _half_width(plan: Private, function: str, argument: str | None, confidence: float) -> float | None:
     i = _measure(plan, function, argument)
     if i is None:
-        return None
+        return _half_width_of_two(plan, argument, confidence) if function == "sum" else None
     bound, reach = plan.known_bound(plan.moments[i]), plan.law(i).two_sided(confidence)
     if bound is None and not plan.block.keys:
         bound, reach = _told(plan, i), sum(_reach(plan, i, confidence))
@@ -182,6 +183,22 @@ def _half_width(plan: Private, function: str, argument: str | None, confidence: 
         return None
     half = plan.noise_of_moment(i) * bound * plan.moments[i].quantum * reach
     return half if math.isfinite(half) else None
+
+
+def _half_width_of_two(plan: Private, argument: str | None, confidence: float) -> float | None:
+    """That of a sum which is measured from the middle of the bounds, beside the number of values."""
+    places = [i for i, moment in enumerate(plan.moments) if moment.argument == argument]
+    parts = {plan.moments[i].kind: i for i in places if plan.known_bound(plan.moments[i]) is not None}
+    if not {"sum", "present"} <= set(parts):
+        return None
+    scales = []
+    for kind in ("sum", "present"):
+        i = parts[kind]
+        bound = plan.known_bound(plan.moments[i])
+        assert bound is not None
+        scales.append(plan.noise_of_moment(i) * bound * plan.moments[i].quantum)
+    centre = abs(plan.moments[parts["sum"]].centre)
+    return half_width_of_sum(scales[0], centre * scales[1], confidence, gaussian=plan.gaussian)
 
 
 def _reach(plan: Private, i: int, confidence: float) -> tuple[float, float]:

@@ -24,7 +24,16 @@ from discreet.divergence.normal import score, tails
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["GAUSSIAN", "LAPLACE", "Law", "NoisySum", "least_median_gamma", "staircase_law", "two_sided"]
+__all__ = [
+    "GAUSSIAN",
+    "LAPLACE",
+    "Law",
+    "NoisySum",
+    "half_width_of_sum",
+    "least_median_gamma",
+    "staircase_law",
+    "two_sided",
+]
 
 
 @dataclass(frozen=True)
@@ -123,8 +132,7 @@ class NoisySum:
 
     def sum_half_width(self, other: NoisySum, factor: float, confidence: float) -> float:
         """Noise of self + factor * other beyond this has probability 1 - confidence."""
-        second = np.array([factor * other.scale])
-        return float(np.asarray(_quantile_of_sum(self.scale, second, confidence, gaussian=self.gaussian))[0])
+        return half_width_of_sum(self.scale, factor * other.scale, confidence, gaussian=self.gaussian)
 
     def ratio_interval(
         self, other: NoisySum, confidence: float, shift: float = 0.0
@@ -149,6 +157,11 @@ class NoisySum:
                 wide = _quantile_of_sum(self.scale, np.abs(end) * other.scale, confidence, gaussian=self.gaussian)
                 end = ratio + sign * wide / np.abs(other.values)
         return end
+
+
+def half_width_of_sum(first: float, second: float, confidence: float, *, gaussian: bool) -> float:
+    """The sum of two independent noises of these scales is beyond this with probability 1 - confidence."""
+    return float(np.asarray(_quantile_of_sum(first, np.array([second]), confidence, gaussian=gaussian))[0])
 
 
 def two_sided(confidence: float, *, gaussian: bool) -> float:

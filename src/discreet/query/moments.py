@@ -37,6 +37,7 @@ MOST_ROWS = (1 << 31) - 1
 _UNDECLARED = 31  # log2 of the largest value without declared bounds
 _FINEST = -16  # log2 of the quantum without declared bounds
 _DIGITS = 30  # bits of a value with declared bounds
+_SPREADS = {"variance", "variance_pop", "stddev", "stddev_pop"}
 _WHOLE = 1.5 * 2.0**52  # next to it, up to 2^51 away, doubles are the whole numbers
 
 
@@ -45,7 +46,7 @@ class Moment:
     """One sum over the rows of a unit in a group.
 
     `kind` is "rows", "present" (rows where the argument is not NULL), "units" (1 for each unit that has a row), "sum"
-    (of x - centre) or "square" (of (x - centre)^2).
+    (of x - centre) or "square" (of (x - centre)^2 - lift).
     """
 
     kind: str
@@ -53,6 +54,7 @@ class Moment:
     bounds: tuple[float, float] | None = None
     centre: float = 0.0
     integer: bool = False
+    lift: float = 0.0
 
     @property
     def counts(self) -> bool:
@@ -74,6 +76,8 @@ class Moment:
     @property
     def sign(self) -> int:
         """1 or -1 if no row contributes anything below, or above, 0 by what is public, else 0."""
+        if self.lift:
+            return 0
         if self.counts or self.kind == "square" or (self.bounds is not None and self.bounds[0] >= self.centre):
             return 1
         return -1 if self.bounds is not None and self.bounds[1] <= self.centre else 0
@@ -86,7 +90,7 @@ class Moment:
         if self.bounds is None:
             return None
         reach = max(abs(self.bounds[0] - self.centre), abs(self.bounds[1] - self.centre))
-        return reach * reach if self.kind == "square" else reach
+        return max(reach * reach - self.lift, self.lift) if self.kind == "square" else reach
 
     @cached_property
     def exponent(self) -> int:
@@ -163,7 +167,7 @@ class Moment:
         """
         moved = x if self.centre == 0 else f"({x} - {number(self.centre)})"
         if self.kind == "square":
-            moved = f"({moved} * {moved})"
+            moved = f"({moved} * {moved})" if self.lift == 0 else f"({moved} * {moved} - {number(self.lift)})"
         exponent = self.exponent + coarser
         steps = moved if exponent == 0 else f"{moved} * {number(math.ldexp(1.0, -exponent))}"
         if double:
@@ -213,25 +217,29 @@ def moments_of(aggregate: Aggregate, others: tuple[Aggregate, ...]) -> tuple[Mom
         return (Moment("units"),)
     integer = aggregate.kind != "float"
     bounds = aggregate.bounds
-    with_sum = any(other.function == "sum" and other.argument == argument for other in others)
-    squares = [o for o in others if o.argument == argument and o.function.startswith(("variance", "stddev"))]
-    centre = 0.0 if with_sum and not squares else _centre(bounds)
+    same = {other.function for other in others if other.argument == argument}
+    lift = 0.0
+    if aggregate.middle and bounds is not None and same & {"avg", *_SPREADS}:
+        centre = (bounds[0] + bounds[1]) / 2
+        lift = (bounds[1] - centre) ** 2 / 2
+    else:
+        centre = 0.0 if "sum" in same and not same & _SPREADS else _centre(bounds)
     total = Moment("sum", argument, bounds, centre, integer)
     present = Moment("present", argument, integer=integer)
     if function == "sum":
         return (total,) if centre == 0 else (total, present)
     if function == "avg":
         return total, present
-    if function.startswith(("variance", "stddev")):
-        return total, present, Moment("square", argument, bounds, centre, integer)
+    if function in _SPREADS:
+        return total, present, Moment("square", argument, bounds, centre, integer, lift)
     return ()
 
 
 def _centre(bounds: tuple[float, float] | None) -> float:
-    """Where values are measured from: the middle of a range that does not nearly begin at 0, else its end next to 0.
+    """Where values are measured from if it has to be found how much of a unit counts.
 
-    Values of a wide range that begins near 0 are mostly near its lower end, and measuring from the middle would make
-    every one of them large.
+    That is the middle of a range that does not nearly begin at 0, else its end next to 0: values of a wide range that
+    begins near 0 are mostly near its lower end, and measuring from the middle would make every one of them large.
     """
     if bounds is None:
         return 0.0

@@ -62,7 +62,7 @@ class Aggregate:
     which values are clamped, or None if it must be found privately. `kind` is "integer", "float", "date", "timestamp":
     dates travel as whole days and timestamps as whole microseconds since 1970, as BIGINT. `label` is the whole call and
     `of` its argument, as they were written. `values` is how many different values the argument of a distinct count can
-    have, if that is public.
+    have, if that is public. `middle` says that values are measured from the middle of their bounds.
     """
 
     function: str
@@ -74,6 +74,7 @@ class Aggregate:
     kind: str = "float"
     of: str = ""
     values: int | None = None
+    middle: bool = False
 
 
 @dataclass(frozen=True)

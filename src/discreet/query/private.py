@@ -193,7 +193,10 @@ class Private:
 def private_plan(block: Block, target: Target, options: Options, memory: Memory | None = None) -> Private:
     """The private plan of a block at a price, with what is remembered."""
     _check_keys(block)
-    aggregates = tuple(_bounded(aggregate, options) for aggregate in block.aggregates)
+    # Where the rows of a unit are limited, noise is in proportion to the largest value that a row can have by what is
+    # public, which is least from the middle of its range.
+    limited = block.rows_per_unit is not None or (options.max_rows is not None and _groups(block, options) is not None)
+    aggregates = tuple(replace(_bounded(aggregate, options), middle=limited) for aggregate in block.aggregates)
     block = replace(block, aggregates=aggregates)
     moments = tuple(dict.fromkeys(m for aggregate in aggregates for m in moments_of(aggregate, aggregates)))
     ranks = tuple(aggregate for aggregate in aggregates if aggregate.function in _RANKS)

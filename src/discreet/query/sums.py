@@ -57,7 +57,7 @@ def _by_row(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
             run.bounds[plan.bound_of_moment(i)] = grids[i].bound * moment.quantum
     if not plan.public:
         if known and not plan.ranks and not plan.distincts:
-            kept = _exactly(partial(_shown_sums, run, rows), plan, grids, rows)
+            kept = _exactly(partial(_shown_sums, run, rows, grids), plan, grids, rows)
             run.size = kept.num_rows
             run.selected = {key.column: kept.column(key.column) for key in plan.block.keys}
             return grids, [array_of(kept.column(f"s{i}")).astype(np.int64) for i in grids]
@@ -68,7 +68,7 @@ def _by_row(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
         grids = _row_grids(run, rows)
     if not plan.moments:
         return {}, []
-    return grids, _spread(run, _exactly(partial(_row_sums, run), plan, grids, rows))
+    return grids, _spread(run, _exactly(partial(_row_sums, run, grids), plan, grids, rows))
 
 
 def _exactly(take: Callable[[dict[str, str]], tuple[T, bool]], plan: Private, grids: dict[int, Grid], rows: int) -> T:
@@ -80,7 +80,7 @@ def _exactly(take: Callable[[dict[str, str]], tuple[T, bool]], plan: Private, gr
     return taken if exact else take(row_totals(plan, grids, rows=rows, double=False))[0]
 
 
-def _row_sums(run: Run, totals: dict[str, str]) -> tuple[dict[str, NDArray[Any]], bool]:
+def _row_sums(run: Run, grids: dict[int, Grid], totals: dict[str, str]) -> tuple[dict[str, NDArray[Any]], bool]:
     """Totals over rows of groups that are known, and whether they are exact."""
     if run.plan.public:
         statement = by_public_group(run.session, run.plan, totals)
@@ -89,10 +89,10 @@ def _row_sums(run: Run, totals: dict[str, str]) -> tuple[dict[str, NDArray[Any]]
         listed = ", ".join(f"{total} AS {name}" for name, total in totals.items())
         statement = f"SELECT {place} AS g, {listed} FROM {source} GROUP BY {place}"
     found = run.session.numbers(statement, plain=run.plan.block.plain)
-    return found, all(are_exact(found[name]) for name in totals)
+    return found, are_exact(run.plan, grids, found)
 
 
-def _shown_sums(run: Run, rows: int, totals: dict[str, str]) -> tuple[pa.Table, bool]:
+def _shown_sums(run: Run, rows: int, grids: dict[int, Grid], totals: dict[str, str]) -> tuple[pa.Table, bool]:
     """Totals over rows of the groups that are shown, by one statement, and whether those of all groups are exact.
 
     They come in order of their keys, not that of the engine. If they have to be taken again, which groups are shown is
@@ -104,7 +104,7 @@ def _shown_sums(run: Run, rows: int, totals: dict[str, str]) -> tuple[pa.Table, 
 
     def shown(groups: pa.RecordBatch) -> NDArray[np.bool_]:
         nonlocal exact
-        exact = exact and all(are_exact(array_of(groups.column(name))) for name in totals)
+        exact = exact and are_exact(run.plan, grids, {name: array_of(groups.column(name)) for name in totals})
         return run.shown(exact_integers(groups.column("w")), rows)
 
     kept = run.session.filtered(f"SELECT * FROM ({summed}) ORDER BY {keys}", shown, plain=run.plan.block.plain)
