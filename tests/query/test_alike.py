@@ -30,7 +30,7 @@ def opened(columns: dict[str, Any], **facts: Any) -> Curator:
 def rows_of(curator: Curator, text: str) -> list[dict[str, Any]]:
     """The rows of the one block of a question, as the engine reads them."""
     [plan] = curator._desk.take(text, epsilon=1.0, delta=0.0, cost=None, call={}).plans
-    with curator._engine.session() as session:
+    with curator._data.engine.session() as session:
         return session.table(plan.block.rows).to_pylist()
 
 

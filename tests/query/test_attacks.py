@@ -33,7 +33,7 @@ def planned(curator: Curator, text: str, epsilon: float, delta: float, **call: A
 
 
 def measured(curator: Curator, text: str, epsilon: float, delta: float, **call: Any) -> Measured:
-    with curator._engine.session() as session:
+    with curator._data.engine.session() as session:
         return measure(session, planned(curator, text, epsilon, delta, **call))
 
 
@@ -144,7 +144,7 @@ def test_every_row_falls_into_one_public_group_at_most() -> None:
     text = f"SELECT k, COUNT(*) FROM ({ints} UNION ALL SELECT 1000000000000000000.0 AS k FROM t) GROUP BY k"
     curator = opened({"t": TablePolicy(pa.table({"x": [1.0]}), unit="row")})
     plan = planned(curator, text, 1.0, 0.0)
-    with curator._engine.session() as session:
+    with curator._data.engine.session() as session:
         source = make_codes(session, plan, 1).source
         rows = session.numpy(f"SELECT count(*) AS n FROM {source}")["n"][0]
     assert rows <= plan.block.rows_per_unit
@@ -214,7 +214,7 @@ def test_quantiles_weigh_the_very_rows_that_they_count(
             return _method(self, sql, *rest, **options)
 
         monkeypatch.setattr(DuckDBSession, name, spied)
-    with curator._engine.session() as session:
+    with curator._data.engine.session() as session:
         measure(session, plan)
     assert sum(plan.block.rows in sql for sql in looks) == 1
 
@@ -231,7 +231,7 @@ def test_which_public_rows_a_limit_leaves_depends_on_nothing_else() -> None:
             f"SELECT COUNT(*) FROM t JOIN (SELECT y, z FROM pub {chosen}) AS p ON t.x = p.y",
             f"SELECT COUNT(*) FROM t WHERE x IN (SELECT y FROM (SELECT y, z FROM pub {chosen}) AS p)",
         ):
-            with curator._engine.session() as session:
+            with curator._data.engine.session() as session:
                 rows = session.table(planned(curator, text, 1.0, 0.0).block.rows)
             assert set(rows["u"].to_pylist()) == kept
 

@@ -685,7 +685,7 @@ def test_whoever_is_stopped_while_a_file_is_read_for_the_first_time_has_paid_not
     (tmp_path / "v.csv").write_text("user_id,spend\n" + "".join(f"{i},{i % 7}\n" for i in range(50)))
     with opened(tmp_path / "v.csv") as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(curator._engine._copies, "_run", stopped)
+            patch.setattr(curator._data.engine._copies, "_run", stopped)
             with pytest.raises(KeyboardInterrupt, match="nothing was paid"):
                 curator.sql("SELECT COUNT(*) FROM v", epsilon=0.1)
         assert charges(curator) == 0

@@ -105,7 +105,7 @@ def test_every_person_gives_one_record_and_all_rows_have_the_same_chance():
     with curator(people(n=300)) as desk:
         records = records_of("SELECT hours, age, city AS y FROM people", "y", desk.tables)
         assert records.features == ("hours", "age")
-        picked = [records.read(desk._engine) for _ in range(30)]
+        picked = [records.read(desk._data.engine) for _ in range(30)]
         for X, y in picked:
             assert X.shape == (300, 2)
             assert set(y.tolist()) <= {"a", "b"}
@@ -117,7 +117,7 @@ def test_every_person_gives_one_record_and_all_rows_have_the_same_chance():
 def test_rows_with_null_are_left_out():
     table = pa.table({"person": [1, 2, 3, 4], "x": [1.0, None, 3.0, float("nan")], "y": [True, False, None, True]})
     with curator(table) as desk:
-        X, y = records_of("SELECT x, y FROM people", "y", desk.tables).read(desk._engine)
+        X, y = records_of("SELECT x, y FROM people", "y", desk.tables).read(desk._data.engine)
         assert X.tolist() == [[1.0]]
         assert y.tolist() == [True]
 
@@ -127,7 +127,7 @@ def test_no_label_is_so_long_that_there_is_no_room_for_the_others(longest):
     n = 100_000  # an array of them would have as many characters for each
     table = pa.table({"person": range(n), "x": [0.5] * n, "y": ["a", "b"] * (n // 2 - 1) + ["a", "c" * longest]})
     with curator(table) as desk:
-        X, y = records_of("SELECT x, y FROM people", "y", desk.tables).read(desk._engine)
+        X, y = records_of("SELECT x, y FROM people", "y", desk.tables).read(desk._data.engine)
         assert len(X) == len(y) == n - (longest > 100)
         fitted = desk.fit(
             LogisticRegression(epsilon=1.0, delta=1e-7, bounds=(0, 1), classes=["a", "b"]),
@@ -408,7 +408,7 @@ def test_a_solver_that_shows_the_number_of_records_is_refused_whatever_it_is(rec
 def test_who_is_the_same_person_is_as_in_questions(units, people):
     table = pa.table({"person": units, "x": [0.1, 0.2, 0.3], "y": [0, 1, 0]})
     with curator(table) as desk:
-        X, _ = records_of("SELECT x, y FROM people", "y", desk.tables).read(desk._engine)
+        X, _ = records_of("SELECT x, y FROM people", "y", desk.tables).read(desk._data.engine)
         assert len(X) == people
 
 
@@ -416,7 +416,7 @@ def test_a_row_that_is_a_unit_gives_one_record():
     table = pa.table({"x": [0.1, 0.2], "y": [0, 1]})
     twice = "SELECT x, y FROM (SELECT x, y FROM people UNION ALL SELECT x, y FROM people) AS q"
     with Curator.open({"people": table}, unit="row", budget=Budget(epsilon=1.0)) as desk:
-        assert len(records_of("SELECT x, y FROM people", "y", desk.tables).read(desk._engine)[0]) == 2
+        assert len(records_of("SELECT x, y FROM people", "y", desk.tables).read(desk._data.engine)[0]) == 2
         with pytest.raises(QueryRefused, match="several records"):
             records_of(twice, "y", desk.tables)
 
@@ -429,7 +429,7 @@ def test_the_dtype_of_the_target_depends_on_its_type_alone(kind, dtype, who):
     table = pa.table({"person": [1, 2], "x": [0.1, 0.2], "y": [0, 1]})
     with curator(table) as desk:
         text = f"SELECT x, CAST(y AS {kind}) AS y FROM people WHERE person = {who}"
-        _, y = records_of(text, "y", desk.tables).read(desk._engine)
+        _, y = records_of(text, "y", desk.tables).read(desk._data.engine)
         assert (y.dtype.kind, len(y)) == (dtype, int(who == 1))
 
 

@@ -155,7 +155,7 @@ def test_public_keys_and_numbers_that_are_alike_take_no_room() -> None:
 def test_where_the_public_keys_are_others_an_answer_is_not_read() -> None:
     with opened(columns={"city": {"keys": list(CITIES)}}) as curator:
         asked = curator._desk.take(QUESTIONS[0], epsilon=1.0, delta=None, cost=None, call={})
-        with curator._engine.session() as session:
+        with curator._data.engine.session() as session:
             (measured,) = (measure(session, plan) for plan in asked.plans)
     stored, plan = kept.to_bytes([measured]), measured.plan
     assert kept.from_bytes(stored, [plan]) is not None

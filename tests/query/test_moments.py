@@ -107,3 +107,25 @@ def test_averages_and_spreads_of_one_row_each_are_those_of_the_rows(unit: str, b
         assert found[name] == pytest.approx(truth, rel=0.01)
         assert found[f"{name}_low"] <= truth <= found[f"{name}_high"]
         assert found[f"{name}_high"] - found[f"{name}_low"] < 0.05 * truth
+
+
+@pytest.mark.parametrize("value", [1e-4, 4e-6, 1.3e-3])
+def test_small_values_without_bounds_lie_in_their_interval(value: float) -> None:
+    """They are rounded to multiples of 2^-16, all of these in the same direction."""
+    rows = pa.table({"u": np.arange(50_000), "y": np.full(50_000, value)})
+    with Curator.open(
+        {"t": rows}, unit="u", budget=Budget(epsilon=90.0), ledger=":memory:", rows_per_unit=1
+    ) as curator:
+        answer = curator.sql("SELECT AVG(y) AS m FROM t", epsilon=20.0)
+        [found] = answer.intervals(0.999999).to_pylist()
+    assert found["m_low"] <= value <= found["m_high"]
+    assert any("rounded to multiples of 2^-16" in line for line in answer.report)
+
+
+def test_large_values_without_bounds_come_with_a_caution() -> None:
+    rows = pa.table({"u": np.arange(5000), "ms": np.full(5000, 1.7e12), "s": np.full(5000, 1.7e3)})
+    with Curator.open({"t": rows}, unit="u", budget=Budget(epsilon=90.0), ledger=":memory:") as curator:
+        large = curator.sql("SELECT AVG(ms) AS m FROM t", epsilon=5.0)
+        assert "avg(ms): values beyond ±2^31 count as that, and there may be such: state bounds" in large.cautions
+        assert "there may be such: state bounds" in str(large)
+        assert curator.sql("SELECT AVG(s) AS m FROM t", epsilon=5.0).cautions == ()

@@ -163,10 +163,10 @@ def run(
 ) -> list[Seen]:
     asked = curator._desk.take(text, epsilon=epsilon, delta=delta, cost=None, call=call)
     if remembered:
-        named = asked.knowing(curator._files, lambda names: {})  # the price as if nothing were known, and digests
-        asked = asked.knowing(curator._files, lambda names: {name: told(named, name) for name in names})
+        named = asked.knowing(curator._data.files, lambda names: {})  # the price as if nothing were known, and digests
+        asked = asked.knowing(curator._data.files, lambda names: {name: told(named, name) for name in names})
     first = len(found)
-    with curator._engine.session() as session:
+    with curator._data.engine.session() as session:
         for plan in asked.plans:
             found.append(Seen(plan))
             measured = measuring.measure(session, plan)

@@ -27,7 +27,7 @@ ROWS = "SELECT COUNT(*) AS n FROM visits"
 
 def plans(curator: Curator, text: str, told: Callable[[list[str]], Any] = lambda _: {}, **call: Any) -> Any:
     price = {"epsilon": call.pop("epsilon", 1.0), "delta": call.pop("delta", None), "cost": call.pop("cost", None)}
-    return curator._desk.take(text, **price, call=call).knowing(curator._files, told).plans
+    return curator._desk.take(text, **price, call=call).knowing(curator._data.files, told).plans
 
 
 def digests(curator: Curator, text: str, **call: Any) -> list[str]:

@@ -157,6 +157,10 @@ class DuckDBEngine:
         """
         return dict(self._types[name.lower()])
 
+    def frame(self, name: str) -> Any | None:
+        """The Arrow table or data set that a registered table is read from, if it is in memory."""
+        return self._frames[name][0] if name in self._frames else None
+
     def tables(self, database: str | os.PathLike[str]) -> list[str]:
         """The tables of a DuckDB database, as "name", or "schema.name" outside of the schema main."""
         with self._lock:

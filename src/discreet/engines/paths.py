@@ -136,5 +136,5 @@ def _nearby(path: Path) -> str:
 
     if glob.has_magic(str(path)) or not path.parent.is_dir():
         return ""
-    close = difflib.get_close_matches(path.name, [file.name for file in path.parent.iterdir()], n=1)
+    close = difflib.get_close_matches(path.name, [file.name for file in path.parent.iterdir() if file.exists()], n=1)
     return f" (did you mean '{close[0]}'?)" if close else ""

@@ -1,9 +1,11 @@
-"""A place for SQL over answers alone: it has the given tables and no way to anything else."""
+"""A place for SQL over answers and public values alone: it has the given tables and no way to anything else."""
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from discreet.engines.failures import guarded
 from discreet.engines.names import quoted
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["Sandbox"]
+__all__ = ["Sandbox", "sandbox"]
 
 
 class Sandbox:
@@ -59,6 +61,14 @@ class Sandbox:
         finally:
             cursor.close()
 
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a SELECT that brings its values along."""
+        cursor = guarded(self._root.cursor)
+        try:
+            return guarded(lambda: cursor.execute(sql).fetchall())
+        finally:
+            cursor.close()
+
     def close(self) -> None:
         """Let go of the sandbox."""
         self._root.close()
@@ -70,6 +80,16 @@ class Sandbox:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def sandbox() -> Sandbox:
+    """The one of this process."""
+    return _of(os.getpid())
+
+
+@lru_cache(maxsize=1)
+def _of(process: int) -> Sandbox:  # noqa: ARG001 (a forked child makes its own)
+    return Sandbox()
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import html
 import math
-import os
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import nonnegative, unit_fraction
-from discreet.engines import Sandbox
+from discreet.engines.sandbox import sandbox
 from discreet.errors import DiscreetError, InvalidArgument
 from discreet.query.cells import cells, printable
 from discreet.query.columns import columns_of
@@ -20,9 +19,10 @@ from discreet.query.intervals import picks_rows, takes_extremes, with_intervals
 from discreet.query.losses import summed
 from discreet.query.pooling import pairs_for
 from discreet.query.projection import plain_columns, projected
-from discreet.query.report import bound_names, doubts_of, rank_doubts_of
+from discreet.query.report import bound_names, cuts_of, doubts_of, rank_doubts_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
@@ -80,7 +80,7 @@ class Answer:
         if shown is not None:
             table = projected(tables["noisy_0"], shown)
         else:
-            table = _sandbox(os.getpid()).run(question.after, {**tables, **public})
+            table = sandbox().run(question.after, {**tables, **public})
         return cls(question=question, _measured=measured, _public=public, _table=table, **facts)
 
     @property
@@ -180,7 +180,7 @@ class Answer:
             f"noisy_{i}": noisy_table(block, level, at_once=at_once, pairs=self._pairs)
             for i, block in enumerate(blocks)
         }
-        shown, known = _sandbox(os.getpid()), {**tables, **self._public}
+        shown, known = sandbox(), {**tables, **self._public}
         try:
             return shown.run(self._with_ends[0], known)
         except DiscreetError:  # an expression without a value at the end of an interval, such as a cast of infinity
@@ -203,6 +203,7 @@ class Answer:
         found: list[str] = []
         for block in self._measured:
             found += doubts_of(block.plan, block.doubts, grave=grave) + rank_doubts_of(block.plan, block.ranks)
+            found += cuts_of(block.plan, block.bounds)
         if any(block.groups > 1 for block in self._measured) and picks_rows(self.question):
             found.append(_PICKED)
         return tuple(dict.fromkeys(found)) if len(self) else ()
@@ -301,11 +302,6 @@ class Answer:
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         remarks = "".join(f"<p>{html.escape(line)}</p>" for line in [*self._remarks(shown), self._foot(shown, 0.95)])
         return f"{table}{more}{remarks}"
-
-
-@lru_cache(maxsize=1)
-def _sandbox(process: int) -> Sandbox:  # noqa: ARG001 (a forked child makes its own)
-    return Sandbox()
 
 
 def _infinite(value: Any) -> bool:

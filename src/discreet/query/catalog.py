@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["Catalog", "Column", "Table"]
 
@@ -80,6 +80,12 @@ class Catalog:
     """
 
     tables: Mapping[str, Table] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Table]:
+        return iter(self.tables.values())
+
+    def __len__(self) -> int:
+        return len(self.tables)
 
     def __repr__(self) -> str:
         lines = []

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from discreet.accounting import Budget, Cost
 from discreet.arguments import truth, words
-from discreet.engines import DuckDBEngine
 from discreet.engines.failures import shown_cause
 from discreet.errors import (
     BudgetExceeded,
     DiscreetError,
     EngineError,
     InvalidArgument,
+    LedgerError,
     QueryFailed,
     ReleaseFailed,
     SourceError,
@@ -25,6 +25,7 @@ from discreet.mechanisms import Mechanism
 from discreet.query.answer import Answer
 from discreet.query.asked import Asked, Desk
 from discreet.query.builder import Selection, rows_of
+from discreet.query.data import Data
 from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes, told_by
 from discreet.query.limits import default_delta, set_limit
@@ -35,7 +36,7 @@ from discreet.query.parse import render
 from discreet.query.payer import Payer
 from discreet.query.records import records_of
 from discreet.query.report import report_of
-from discreet.query.versions import check_versions, versions_of
+from discreet.query.turns import Turns
 
 if TYPE_CHECKING:
     import os
@@ -55,22 +56,15 @@ __all__ = ["Curator"]
 class Curator:
     """Holds tables about people and answers questions about them, each paid from the budget before it is computed.
 
-    Use `Curator.open`. One curator may be shared by threads; several processes may open the same data and ledger.
+    Use `Curator.open`. One curator may be shared by threads, and by processes that are forked off; several processes
+    may open the same data and ledger.
     """
 
-    def __init__(
-        self,
-        policy: Policy,
-        *,
-        engine: DuckDBEngine,
-        catalog: Catalog,
-        files: list[list[Any]],
-        ledger: Ledger,
-        analyst: str,
-    ) -> None:
+    def __init__(self, policy: Policy, *, data: Data, ledger: Ledger, analyst: str) -> None:
         self.policy, self.ledger, self.analyst = policy, ledger, analyst
-        self._engine, self._catalog, self._files = engine, catalog, files
-        self._desk = Desk(policy, catalog, delta=default_delta(ledger, policy, analyst))
+        self._data = data
+        self._desk = Desk(policy, data.catalog, delta=default_delta(ledger, policy, analyst))
+        self._turns = Turns()
         self._closed = False
 
     @classmethod
@@ -122,10 +116,8 @@ class Curator:
             raise InvalidArgument("budget", budget, "pass a Budget, such as Budget(epsilon=3.0, delta=1e-6)")
         analyst = checked_name("analyst", analyst)
         policy = policy_of(source, unit=unit, name=name, **given)
-        engine = DuckDBEngine(memory_limit=memory_limit, threads=threads)
-        try:  # the data first: a ledger is made for what can be asked
-            files = versions_of(policy)  # before they are looked through: what comes later is another version
-            catalog = policy.resolve(engine)
+        data = Data(policy, memory_limit=memory_limit, threads=threads)  # first: a ledger is made for what can be asked
+        try:
             stated = policy.budget if budget is None else budget
             books = ledger if isinstance(ledger, Ledger) else ledger_of(ledger, policy, source, stated)
             try:
@@ -136,9 +128,9 @@ class Curator:
                     books.close()
                 raise
         except BaseException:
-            engine.close()
+            data.close()
             raise
-        return cls(policy, engine=engine, catalog=catalog, files=files, ledger=books, analyst=analyst)
+        return cls(policy, data=data, ledger=books, analyst=analyst)
 
     # ---------------------------------------------------------------- asking
 
@@ -169,40 +161,17 @@ class Curator:
         self._check_open()
         truth("reuse", reuse)
         asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
-        price = asked.price
-        if price is None:
-            check_versions(self._files)
+        if asked.price is None:
+            self._data.check()
             return self._answer(asked, ())
-        fingerprint = asked.fingerprint(self._files)
-        measured = self._measured_before(fingerprint, asked) if reuse else None
-        if measured is not None:
-            return self._answer(asked, measured, repeated=True)
-        self._make_ready()
-        asked = asked.knowing(self._files, self._payer.told)
-        public = self._public_tables(asked.question)
-        try:
-            entry = self._payer.reserve(asked.cost, text, fingerprint, price=price.stated)
-        except BudgetExceeded as error:
-            raise asked.refusal(error, self._payer.denied) from None
-        try:
-            with self._engine.session() as session:
-                measured = tuple(measure(session, plan) for plan in asked.plans)
-            check_versions(self._files)  # what was read while a file changed may be of neither version
-            answer = self._answer(asked, measured, entry=entry.id, public=public)
-            kept, told = to_bytes(measured), told_by(measured)
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - its words may show values
-            stopped = _is_interrupt(error)
-            problem = "KeyboardInterrupt" if stopped else type(error).__name__
-            cause = shown_cause(error)
-        else:
-            self._payer.complete(entry, kept, told=told)
-            return answer
-        self._fail(entry, problem)
-        if stopped:
-            raise KeyboardInterrupt(
-                f"the question was stopped; what it cost stays spent (entry {entry.id} of the ledger)"
-            )
-        raise QueryFailed(entry.id) from cause
+        fingerprint = asked.fingerprint(self._data.files)
+        if not reuse:
+            return self._asked(asked, text, fingerprint)
+        with self._turns.of(fingerprint if self.policy.shared else f"{fingerprint} {self.analyst}"):
+            measured = self._measured_before(fingerprint, asked)
+            if measured is None:
+                return self._asked(asked, text, fingerprint)
+        return self._answer(asked, measured, repeated=True)
 
     def explain(
         self,
@@ -227,8 +196,8 @@ class Curator:
         asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
         answered, refusal, left = False, None, None
         if asked.price is not None:
-            answered = reuse and self._measured_before(asked.fingerprint(self._files), asked) is not None
-            asked = asked.knowing(self._files, self._payer.told)
+            answered = reuse and self._measured_before(asked.fingerprint(self._data.files), asked) is not None
+            asked = asked.knowing(self._data.files, self._payer.told)
             denied = None if answered else self._payer.denied(asked.cost)
             refusal = None if denied is None else asked.refusal(denied, self._payer.denied)
             if not answered and refusal is None:
@@ -239,7 +208,7 @@ class Curator:
             target=asked.price,
             plans=asked.plans,
             cost=asked.cost,
-            tree=render(text, self._catalog),
+            tree=render(text, self._data.catalog),
             answered=answered,
             refusal=refusal,
             left=left,
@@ -306,14 +275,14 @@ class Curator:
                 "target", None, "this model learns a target: name the column of the SELECT that is it"
             )
         price = model.price
-        records = records_of(text, target, self._catalog)
+        records = records_of(text, target, self._data.catalog)
         if hasattr(model, "rehearse"):
             model.rehearse(len(records.features), labels=records.target, names=records.features)
         self._make_ready()
         entry = self._payer.reserve(price, reason or f"{model!r}: {text}")
         try:
-            rows = records.read(self._engine)
-            check_versions(self._files)
+            rows = records.read(self._data.engine)
+            self._data.check()
             model.fit_unseen(*rows, names=records.features)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, its words may show values
             problem, cause = type(error).__name__, shown_cause(error)
@@ -344,12 +313,12 @@ class Curator:
     @property
     def tables(self) -> Catalog:
         """The tables that questions may name."""
-        return self._catalog
+        return self._data.catalog
 
     def close(self) -> None:
         """Let go of the data and the ledger; nothing can be asked any more."""
         self._closed = True
-        self._engine.close()
+        self._data.close()
         self.ledger.close()
 
     def __enter__(self) -> Self:
@@ -358,16 +327,55 @@ class Curator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a curator holds open data and a ledger, and can be neither pickled nor copied: open the data in each "
+            "process, or fork, which curators live through"
+        )
+
     def __repr__(self) -> str:
         if self._closed:
             return f"<Curator of '{self.policy.name}', closed>"
-        names = ", ".join(table.name for table in self._catalog.tables.values())
-        left, others = self.remaining, self.ledger.standings(self.policy.name)
+        names = ", ".join(table.name for table in self._data.catalog.tables.values())
+        try:
+            left, others = self.remaining, self.ledger.standings(self.policy.name)
+        except LedgerError:
+            return f"<Curator of '{self.policy.name}' ({names}); its ledger cannot be read>"
         whole = next((one.remaining for one in others if one.holder == "dataset"), left)
         own = f"; {left:.6g} left for {self.analyst}" if left < whole else ""
         return f"<Curator of '{self.policy.name}' ({names}); {whole:.6g} of {self.budget} left{own}>"
 
     # ---------------------------------------------------------------- steps
+
+    def _asked(self, asked: Asked, text: str, fingerprint: str) -> Answer:
+        """The answer to a question that has to be paid."""
+        self._make_ready()
+        asked = asked.knowing(self._data.files, self._payer.told)
+        assert asked.price is not None
+        public = self._public_tables(asked.question)
+        try:
+            entry = self._payer.reserve(asked.cost, text, fingerprint, price=asked.price.stated)
+        except BudgetExceeded as error:
+            raise asked.refusal(error, self._payer.denied) from None
+        try:
+            with self._data.engine.session() as session:
+                measured = tuple(measure(session, plan) for plan in asked.plans)
+            self._data.check()  # what was read while a file changed may be of neither version
+            answer = self._answer(asked, measured, entry=entry.id, public=public)
+            kept, told = to_bytes(measured), told_by(measured)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - its words may show values
+            stopped = _is_interrupt(error)
+            problem = "KeyboardInterrupt" if stopped else type(error).__name__
+            cause = shown_cause(error)
+        else:
+            self._payer.complete(entry, kept, told=told)
+            return answer
+        self._fail(entry, problem)
+        if stopped:
+            raise KeyboardInterrupt(
+                f"the question was stopped; what it cost stays spent (entry {entry.id} of the ledger)"
+            )
+        raise QueryFailed(entry.id) from cause
 
     def _measured_before(self, fingerprint: str, asked: Asked) -> tuple[Measured, ...] | None:
         """The stored answer; None if there is none, or none that this release can read: then it is asked anew."""
@@ -377,18 +385,18 @@ class Curator:
     def _make_ready(self) -> None:
         """What can be done before anything is paid: rows that are kept are read, and files are looked at."""
         try:
-            self._engine.seal()
+            self._data.engine.seal()
         except (EngineError, KeyboardInterrupt) as error:
             if not _is_interrupt(error):
                 raise
             raise KeyboardInterrupt("the question was stopped while the data was read; nothing was paid") from None
-        check_versions(self._files)
+        self._data.check()
 
     def _fail(self, entry: Entry, problem: str) -> None:
         """States that what was paid for failed; raises if that is because a file has changed, which is no secret."""
         self._payer.fail(entry, problem)
         try:
-            check_versions(self._files)
+            self._data.check()
         except SourceError as error:
             advice = f"Nothing is shown, and what it cost stays spent (entry {entry.id} of the ledger). {error.advice}"
             raise SourceError(error.source, error.why, advice) from None
@@ -404,9 +412,9 @@ class Curator:
     def _public_tables(self, question: Question) -> dict[str, pa.Table]:
         if not question.public_tables:
             return {}
-        with self._engine.session() as session:
+        with self._data.engine.session() as session:
             return {
-                name: session.table(f"SELECT * FROM {self._catalog.tables[name.lower()].relation}")
+                name: session.table(f"SELECT * FROM {self._data.catalog.tables[name.lower()].relation}")
                 for name in question.public_tables
             }
 

@@ -111,6 +111,8 @@ def _interval(measured: Measured, aggregate: Aggregate, confidence: float) -> In
         return value - half + np.minimum(lost, 0.0), value + half + np.maximum(lost, 0.0)
     if function == "avg":
         low, high = sums[0].ratio_interval(sums[1], confidence, centre)
+        rounded = moments[0].quantum / 2  # what a value, and so an average of them, may be off by
+        low, high = low - rounded, high + rounded
         return _within(low, aggregate.bounds), _within(high, aggregate.bounds)
     return _spread_interval(function, sums, confidence, moments[2].lift)
 

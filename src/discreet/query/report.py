@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from discreet.query.private import Private
     from discreet.query.ranks.answer import RankAnswer
 
-__all__ = ["bound_names", "doubts_of", "in_words", "rank_doubts_of", "report_of"]
+__all__ = ["bound_names", "cuts_of", "doubts_of", "in_words", "rank_doubts_of", "report_of"]
 
 
 def report_of(plans: tuple[Private, ...]) -> tuple[str, ...]:
@@ -131,10 +131,21 @@ def _shown(bound: float, kind: str) -> str:
     return str(moment.date() if kind == "date" else moment)
 
 
+def cuts_of(plan: Private, bounds: Mapping[str, float]) -> list[str]:
+    """Cautions about sums without declared bounds whose chosen bound is as large as the largest value that counts."""
+    asked, found = plan.block.aggregates, []
+    for i, moment in enumerate(plan.moments):
+        if moment.kind == "sum" and moment.bounds is None and bounds.get(plan.bound_of_moment(i), 0.0) >= 2.0**31:
+            names = ", ".join(aggregate.label for aggregate in asked if moment in moments_of(aggregate, asked))
+            found.append(f"{names}: values beyond ±2^31 count as that, and there may be such: state bounds")
+    return found
+
+
 def _clamped(plan: Private, moment: Moment) -> str:
     asked = plan.block.aggregates
     names = ", ".join(aggregate.label for aggregate in asked if moment in moments_of(aggregate, asked))
     if moment.bounds is None:
-        return f"{names}: NULL and NaN are left out; values beyond ±2^31 count as that: state larger bounds."
+        fine = "" if moment.integer else " They are rounded to multiples of 2^-16: state bounds of small ones."
+        return f"{names}: NULL and NaN are left out; values beyond ±2^31 count as that: state larger bounds.{fine}"
     low, high = moment.bounds
     return f"{names}: values below {low:g} count as {low:g}, above {high:g} as {high:g}; NULL and NaN are left out."

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from discreet.engines.sandbox import sandbox
+from discreet.errors import EngineError
 from discreet.query.sql.text import string
 from discreet.query.sql.value import literal_sql
 
@@ -32,8 +34,6 @@ def public_values(value: Value) -> tuple[Any, ...] | None:
         return None
     if math.prod(len(column.values) + 1 for column in value.inputs) > MOST_WITH_NULL:
         return None
-    import duckdb
-
     sql, tables = value.sql, []
     for i, column in enumerate(value.inputs):
         sql = sql.replace(column.sql, f"d{i}.v")
@@ -42,12 +42,11 @@ def public_values(value: Value) -> tuple[Any, ...] | None:
         listed = f"(VALUES {', '.join([*(f'({one}, true)' for one in rows), '(NULL, false)'])}) AS list(v, l)"
         tables.append(f"(SELECT TRY_CAST(v AS {column.type_name}) AS v, l FROM {listed}) AS d{i}")
     whole = " AND ".join(f"d{i}.l" for i, _ in enumerate(tables))
-    with duckdb.connect() as engine:
-        try:
-            found = engine.execute(f"SELECT {sql}, bool_or({whole}) FROM {', '.join(tables)} GROUP BY 1 ORDER BY 1")
-        except duckdb.Error:
-            return None
-        return tuple(one for one, of_values in found.fetchall() if one is not None or of_values)
+    try:
+        found = sandbox().rows(f"SELECT {sql}, bool_or({whole}) FROM {', '.join(tables)} GROUP BY 1 ORDER BY 1")
+    except EngineError:
+        return None
+    return tuple(one for one, of_values in found if one is not None or of_values)
 
 
 def size_of(value: Value) -> int | None:
@@ -70,14 +69,11 @@ def values_that_meet(condition: Value, column: Input) -> tuple[Any, ...] | None:
     """The public values of a column that meet a condition on it alone, or None if the engine cannot tell."""
     if condition.inputs != (column,) or len(column.values) > MOST_COMBINATIONS:
         return None
-    import duckdb
-
     rows = ", ".join(f"({i}, {literal_sql(one)})" for i, one in enumerate(column.values))
     listed = f"(SELECT i, TRY_CAST(v AS {column.type_name}) AS v FROM (VALUES {rows}) AS list(i, v)) AS d"
-    with duckdb.connect() as engine:
-        try:
-            sql = condition.sql.replace(column.sql, "d.v")
-            found = engine.execute(f"SELECT i FROM {listed} WHERE {sql} ORDER BY i").fetchall()
-        except duckdb.Error:
-            return None
+    try:
+        sql = condition.sql.replace(column.sql, "d.v")
+        found = sandbox().rows(f"SELECT i FROM {listed} WHERE {sql} ORDER BY i")
+    except EngineError:
+        return None
     return tuple(column.values[i] for (i,) in found)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from discreet.engines.sandbox import sandbox
+from discreet.errors import EngineError
 from discreet.query.sql.expressions import (
     HANDLERS,
     KNOWN_NAMES,
@@ -190,13 +192,10 @@ def _pattern(at: Expressions, node: exp.Expr | None) -> str:
 @functools.lru_cache(maxsize=256)
 def _readable(pattern: str) -> bool:
     """Whether the engine can compile the pattern: tried on a row of its own, where there is no data."""
-    import duckdb
-
-    with duckdb.connect() as engine:
-        try:
-            engine.execute(f"SELECT regexp_matches(s, {string(pattern)}) FROM (VALUES ('a'), (NULL)) t(s)").fetchall()
-        except duckdb.Error:
-            return False
+    try:
+        sandbox().rows(f"SELECT regexp_matches(s, {string(pattern)}) FROM (VALUES ('a'), (NULL)) t(s)")
+    except EngineError:
+        return False
     return True
 
 

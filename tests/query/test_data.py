@@ -1,0 +1,168 @@
+"""Data that is asked about by several threads and processes at once."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import pickle
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet import Budget, Curator
+from discreet.errors import SourceError
+from discreet.query.turns import Turns
+
+FORK = "fork" in multiprocessing.get_all_start_methods()
+ROWS = pa.table({"u": np.arange(30_000) // 3, "x": np.linspace(0, 10, 30_000)})
+ASKED = "SELECT COUNT(*) AS n, AVG(x) AS m FROM t WHERE x > 5"
+
+
+def _parquet(folder: Path) -> Any:
+    pq.write_table(ROWS, folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+def _csv(folder: Path) -> Any:
+    ROWS.to_pandas().to_csv(folder / "t.csv", index=False)
+    return folder / "t.csv"
+
+
+SOURCES: dict[str, Callable[[Path], Any]] = {
+    "parquet": _parquet,
+    "csv": _csv,
+    "table": lambda _: {"t": ROWS},
+    "reader": lambda _: {"t": pa.RecordBatchReader.from_batches(ROWS.schema, ROWS.to_batches())},
+}
+
+
+def _opened(source: Any, folder: Path) -> Curator:
+    return Curator.open(source, unit="u", budget=Budget(epsilon=90.0), ledger=folder / "spent.ledger", name="t")
+
+
+def _in_child(work: Callable[[], Any]) -> Any:
+    """What a process that is forked off finds, or the error that it meets; it hangs no longer than a minute."""
+    ours, theirs = multiprocessing.Pipe()
+
+    def run() -> None:
+        try:
+            theirs.send(work())
+        except Exception as error:  # noqa: BLE001 - shown to the parent
+            theirs.send(error)
+
+    child = multiprocessing.get_context("fork").Process(target=run)
+    child.start()
+    try:
+        assert ours.poll(60), "the child hangs"
+        return ours.recv()
+    finally:
+        child.kill()
+        child.join()
+
+
+@pytest.mark.skipif(not FORK, reason="this system does not fork")
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("used", [False, True])
+def test_a_curator_lives_through_a_fork(tmp_path: Path, kind: str, used: bool) -> None:
+    """DuckDB does not: the child's copy of an engine waits for threads that stayed with the parent."""
+    with _opened(SOURCES[kind](tmp_path), tmp_path) as curator:
+        if used:
+            curator.sql(ASKED, epsilon=5.0)
+        found = _in_child(lambda: curator.sql("SELECT COUNT(*) AS n FROM t WHERE x > 5", epsilon=5.0).fetchall())
+        assert abs(found[0][0] - 15_000) < 300
+        assert curator.sql(ASKED, epsilon=5.0).repeated == used
+        assert curator.remaining == pytest.approx(80.0)
+
+
+@pytest.mark.skipif(not FORK, reason="this system does not fork")
+def test_a_child_reads_what_the_parent_has_opened(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"u": range(3000), "x": 1.0})
+    path = _parquet(tmp_path)
+    with (
+        _opened(path, tmp_path) as curator,
+        Curator.open({"t": frame}, unit="u", budget=Budget(epsilon=9.0), ledger=tmp_path / "other.ledger") as in_memory,
+    ):
+        curator.remaining  # noqa: B018 - the ledger is in use
+        pq.write_table(ROWS.slice(0, 30), path)
+        found = _in_child(lambda: curator.sql(ASKED, epsilon=5.0))
+        assert isinstance(found, SourceError)
+        assert "has changed since the data was opened" in str(found)
+        assert curator.remaining == 90.0
+        frame["x"] = 100.0
+        [(mean,)] = _in_child(lambda: in_memory.sql("SELECT AVG(x) AS m FROM t", epsilon=5.0).fetchall())
+        assert mean < 2
+
+
+def test_who_asks_the_same_at_the_same_time_pays_once(tmp_path: Path) -> None:
+    with _opened({"t": ROWS}, tmp_path) as curator:
+        together, found = threading.Barrier(6), []
+
+        def ask(reuse: bool) -> None:
+            together.wait()
+            found.append(curator.sql(ASKED, epsilon=1.0, reuse=reuse).fetchall())
+
+        for reuse, spent in ((True, 1.0), (False, 7.0)):
+            threads = [threading.Thread(target=ask, args=(reuse,)) for _ in range(6)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len({str(rows) for rows in found}) == spent
+            assert curator.remaining == pytest.approx(90.0 - spent)
+
+
+def test_turns_are_taken_by_name_and_forgotten() -> None:
+    turns, order = Turns(), []
+    inside, go = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with turns.of("a"):
+            inside.set()
+            assert go.wait(10)
+            order.append("first")
+
+    def second() -> None:
+        with turns.of("a"):
+            order.append("second")
+
+    threads = [threading.Thread(target=first), threading.Thread(target=second)]
+    threads[0].start()
+    assert inside.wait(10)
+    threads[1].start()
+    with turns.of("b"):  # waits for nobody
+        order.append("other")
+    with pytest.raises(KeyError), turns.of("c"):
+        raise KeyError
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert order == ["other", "first", "second"]
+    assert turns._waiting == {}
+
+
+def test_a_curator_is_not_pickled_or_copied(tmp_path: Path) -> None:
+    with _opened({"t": ROWS}, tmp_path) as curator:
+        for work in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="open the data in each process"):
+                work(curator)
+
+
+def test_a_curator_is_shown_without_its_ledger(tmp_path: Path) -> None:
+    with _opened({"t": ROWS}, tmp_path) as curator:
+        assert "90 of" in repr(curator)
+        for file in tmp_path.glob("spent.ledger*"):
+            file.unlink()
+        assert repr(curator) == "<Curator of 't' (t); its ledger cannot be read>"
+
+
+def test_tables_can_be_listed(tmp_path: Path) -> None:
+    with _opened({"t": ROWS}, tmp_path) as curator:
+        assert [table.name for table in curator.tables] == ["t"]
+        assert len(curator.tables) == 1
