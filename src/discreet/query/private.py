@@ -275,7 +275,8 @@ def _bounded(aggregate: Aggregate, options: Options) -> Aggregate:
     if bounds is None or aggregate.argument is None:
         return aggregate
     low, high = float(bounds[0]), float(bounds[1])
-    if low == high or (high - low >= _FINEST and max(abs(low), abs(high)) <= min(_LARGEST, (high - low) * _WIDEST)):
+    most, width = max(abs(low), abs(high)), high - low
+    if most <= _LARGEST and (width == 0 or (width >= _FINEST and most <= width * _WIDEST)):
         return replace(aggregate, bounds=(low, high))
     if stated is None:  # derived from the question, and of no use
         return replace(aggregate, bounds=None)

@@ -45,7 +45,10 @@ def _ticks(bounds: tuple[float, float], length: int) -> tuple[Any, ...] | None:
     first, last = (int(bound) // length for bound in bounds)
     if last - first >= MOST_DATES:
         return None
-    return tuple(EPOCH_TIME + dt.timedelta(microseconds=tick * length) for tick in range(first, last + 1))
+    try:
+        return tuple(EPOCH_TIME + dt.timedelta(microseconds=tick * length) for tick in range(first, last + 1))
+    except OverflowError:  # rounded up, the last moment of the calendar is beyond it
+        return None
 
 
 def _as_number(day: dt.date, stamp: bool) -> float:
