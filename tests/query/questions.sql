@@ -112,4 +112,11 @@ SELECT COUNT(*) FROM events e WHERE NOT EXISTS (SELECT 1 FROM regions r WHERE r.
 SELECT city, population FROM regions r WHERE EXISTS (SELECT 1 FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) AS t WHERE t.city = r.city AND n > 10) ORDER BY city;
 SELECT AVG(datediff('day', '2023-01-01', day)) FROM visits;
 SELECT COUNT(*) FROM (SELECT * FROM visits WHERE user_id IN (SELECT user_id FROM users WHERE born > 1980 UNION ALL SELECT user_id FROM visits WHERE age > 87)) x;
-SELECT COUNT(*) FROM visits JOIN users USING (user_id) WHERE user_id IN (SELECT user_id FROM visits WHERE ok AND age > 85)
+SELECT COUNT(*) FROM visits JOIN users USING (user_id) WHERE user_id IN (SELECT user_id FROM visits WHERE ok AND age > 85);
+SELECT CORR(spend, age) AS r, COVAR_POP(spend, age), COVAR_SAMP(age, spend) AS c FROM visits;
+SELECT city, REGR_SLOPE(spend, age) AS b, REGR_INTERCEPT(spend, age) AS a, REGR_R2(spend, age) AS r2 FROM visits GROUP BY city;
+SELECT REGR_COUNT(spend, age), REGR_AVGX(spend, age), REGR_AVGY(spend, age), REGR_SXX(spend, age), REGR_SYY(spend, age), REGR_SXY(spend, age) FROM visits;
+SELECT CORR(spend, age) FILTER (WHERE age > 30) AS r, COUNT(*) AS n FROM visits;
+SELECT city, ROUND(CORR(spend, age * 2 + 1), 3) AS r FROM visits GROUP BY city HAVING COUNT(*) > 10 ORDER BY city;
+SELECT AVG(r) FROM (SELECT user_id, CORR(spend, age) AS r FROM visits GROUP BY user_id);
+SELECT CORR(m, a) FROM (SELECT user_id, AVG(spend) AS m, AVG(age) AS a FROM visits GROUP BY user_id)

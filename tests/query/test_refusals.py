@@ -280,7 +280,6 @@ REFUSED = [
     ("SELECT FIRST(city) FROM visits", "MIN, MAX or MEDIAN"),
     ("SELECT MODE(city) FROM visits", "ORDER BY n DESC LIMIT 1"),
     ("SELECT ARG_MAX(city, spend) FROM visits", "ORDER BY best DESC LIMIT 1"),
-    ("SELECT CORR(spend, age) FROM visits", "is the covariance"),
     ("SELECT BOOL_AND(spend > 1) FROM visits", "COUNT_IF(condition)"),
     ("SELECT PRODUCT(spend) FROM visits", "EXP(SUM(LN(x)))"),
     ("SELECT SUM_IF(spend, age > 3) FROM visits", "FILTER (WHERE condition)"),

@@ -15,9 +15,6 @@ _BEST = (
     + _FIRST
 )
 _COMMON = "SELECT x, COUNT(*) AS n ... GROUP BY x ORDER BY n DESC LIMIT 1 finds the most frequent value"
-_PAIRS = (
-    "build it from averages: AVG(x * y) - AVG(x) * AVG(y) is the covariance, and AVG(x * x) - AVG(x) ** 2 the variance"
-)
 _TRUTH = (
     "count with COUNT_IF(condition), and compare with COUNT(*); for each person, write MAX(CASE WHEN condition THEN 1 "
     "ELSE 0 END)"
@@ -41,8 +38,6 @@ _INSTEAD: dict[str, str] = {
         ("arg_max", "arg_min", "argmax", "argmin", "max_by", "min_by", "arg_max_null", "arg_min_null"), _BEST
     ),
     **dict.fromkeys(("mode", "approx_top_k", "top_k"), _COMMON),
-    **dict.fromkeys(("corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2"), _PAIRS),
-    **dict.fromkeys(("regr_count", "regr_avgx", "regr_avgy", "regr_sxx", "regr_sxy", "regr_syy"), _PAIRS),
     **dict.fromkeys(("bool_and", "bool_or", "every", "logical_and", "logical_or"), _TRUTH),
     **dict.fromkeys(("product", "geomean", "geometric_mean"), _PRODUCT),
     **dict.fromkeys(("skewness", "kurtosis", "kurtosis_pop", "mad", "sem"), _SPREAD),

@@ -20,6 +20,7 @@ from discreet.query.sql.days import MOST_DATES
 from discreet.query.sql.domain import public_values
 from discreet.query.sql.expressions import as_text
 from discreet.query.sql.measure import argument_of
+from discreet.query.sql.pairs import is_pair, spelled_out
 from discreet.query.sql.relation import Field, Relation, Step, numbered, with_public
 from discreet.query.sql.scope import Rows
 from discreet.query.sql.types import BIGINT, DATE, DOUBLE, HUGEINT, TIMESTAMP
@@ -110,6 +111,8 @@ class Grouping:
 
     def of(self, node: exp.Expr) -> Value | None:
         """The key or the aggregate that a node is, or None if it is made of such."""
+        if is_pair(node):
+            return self.outer.value(spelled_out(self.rows, node, bounded=self.relation.private and not self.per_unit))
         if is_aggregate(node):
             return self._measured(calls_of(self.planner.source, node))
         if isinstance(node, exp.Window | exp.Subquery | exp.Literal | exp.Boolean | exp.Null) or has_aggregate(node):

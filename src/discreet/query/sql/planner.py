@@ -24,6 +24,7 @@ from discreet.query.sql import (  # noqa: F401 - each registers its handlers
 from discreet.query.sql.aggregates import calls_of, is_aggregate
 from discreet.query.sql.alike import is_alike, one_look
 from discreet.query.sql.ordering import finished
+from discreet.query.sql.pairs import is_pair
 from discreet.query.sql.relation import Relation, Step, alias_mark
 from discreet.query.sql.scope import Rows
 from discreet.query.sql.select import selected
@@ -180,7 +181,7 @@ class Planner:
 
     def no_aggregates(self, node: exp.Expr) -> Value | None:
         """Refuses an aggregate where there are no groups."""
-        if is_aggregate(node):
+        if is_aggregate(node) and not is_pair(node):
             calls_of(self.source, node)  # says first if the function itself is unknown
             raise self.source.refusal(
                 f"the aggregate '{self.source.written(node)}' cannot stand here",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.query.sql.aggregates import calls_of, has_aggregate, is_aggregate
+from discreet.query.sql.pairs import is_pair
 
 if TYPE_CHECKING:
     from discreet.query.sql.planner import Planner
@@ -60,7 +61,8 @@ def expanded(planner: Planner, shown: list[Shown]) -> list[Shown]:
     out: list[Shown] = []
     for one in shown:
         node = one.node.unnest() if one.node is not None else None
-        call = calls_of(planner.source, node) if node is not None and is_aggregate(node) else None
+        is_call = node is not None and is_aggregate(node) and not is_pair(node)
+        call = calls_of(planner.source, node) if node is not None and is_call else None
         if call is None or not call.listed:
             out.append(one)
             continue

@@ -77,6 +77,8 @@ class Source:
 
     def written(self, node: exp.Expr, *, limit: int = 60) -> str:
         """A short form of what stands there."""
+        if "written" in node.meta:
+            return str(node.meta["written"])
         from sqlglot.errors import ErrorLevel
 
         shown = node.sql(
