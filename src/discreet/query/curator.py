@@ -58,6 +58,17 @@ class Curator:
 
     Use `Curator.open`. One curator may be shared by threads, and by processes that are forked off; several processes
     may open the same data and ledger.
+
+    >>> import pyarrow
+    >>> from discreet import Budget, Curator
+    >>> rows = pyarrow.table({"user": [i // 2 for i in range(20_000)], "spend": [i % 50 for i in range(20_000)]})
+    >>> curator = Curator.open({"visits": rows}, unit="user", budget=Budget(epsilon=3.0), ledger=":memory:")
+    >>> answer = curator.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1.0)
+    >>> abs(answer.fetchall()[0][0] - 20_000) < 200
+    True
+    >>> print(f"{curator.remaining:.3g} of {curator.budget}")
+    2 of Budget(epsilon=3.0)
+    >>> curator.close()
     """
 
     def __init__(self, policy: Policy, *, data: Data, ledger: Ledger, analyst: str) -> None:

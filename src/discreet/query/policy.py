@@ -151,6 +151,13 @@ class Policy:
     cost, what anybody has paid for: stored answers, and bounds that were chosen. `ledger_key` is the file of the
     ledger's key, if it has one. `ledger_origin` is the hash of the ledger's first entry: no other ledger is used, and
     none is made.
+
+    >>> import pyarrow
+    >>> from discreet.query import ColumnPolicy, Policy, TablePolicy
+    >>> people = pyarrow.table({"id": [1, 2], "age": [31, 47]})
+    >>> age = ColumnPolicy(bounds=(0, 120))
+    >>> Policy("clinic", {"people": TablePolicy(people, unit="id", columns={"age": age})}).protects
+    {'people': 'id'}
     """
 
     name: str
