@@ -275,9 +275,11 @@ def test_intervals_around_chosen_quantiles_hold_as_often_as_they_say(probability
 def test_intervals_around_chosen_quantiles_fail_by_the_stated_law_and_widen_with_the_confidence() -> None:
     for levels in (Levels.of_epsilon(1.0, extreme=False), Levels.of_mu(1.0, counted=0.02, extreme=False)):
         ratio = levels.around / levels.place
-        u, y = np.random.default_rng(1).exponential(ratio, 10**6), choice._aim(ratio)
-        fails = np.mean(np.exp(-y) * -np.expm1(-u) / (2 - np.exp(-y - u)))
-        assert 0.038 < fails < 0.047
+        u = np.random.default_rng(1).exponential(ratio, 10**6)
+        for ends in (1, 2):
+            y = choice._aim(ratio, ends=ends)
+            fails = np.mean(np.exp(-y) * -np.expm1(-u) / (2 - np.exp(-y - u)))
+            assert 0.038 < fails * ends / 2 < 0.047
     units = Units.of(SCALES["positive"], 1.0, 1.0, gaussian=False)
     cells = cells_of(np.random.default_rng(2).lognormal(3, 1, 5000), SCALES["positive"], units.weight)
     aggregate = Aggregate("quantile", "a0", "q", "x0", probability=0.5)

@@ -19,11 +19,11 @@ the law Exp(f / d) that the choice of t gives it, the interval fails with the me
     e^{-y} (1 - e^{-u}) / (2 - e^{-y-u}),        y = f s,
 
 because the law of m(h) is proportional to exp(-f |m - s|) above -v; and half as often if it has one end, because t is
-on the other side of the quantile half of the time. `_aim` is the y for which that is about 1/23. If all distances are
-taken k > 1 times, the interval fails at most 1/k times as often, however m rises, where bounds are declared or both
-sides have rows enough: the probability of h increases as long as m(h) < s, so that all h < d / k together have at most
-a k-th of what all h < d have. Where a wide gap without values lies next to the quantile, m does not rise evenly, and
-the interval fails more often.
+on the other side of the quantile half of the time. `_aim` is the y for which that is about 1/23, smaller for one end
+than for two. If all distances are taken k > 1 times, the interval fails at most 1/k times as often, however m rises,
+where bounds are declared or both sides have rows enough: the probability of h increases as long as m(h) < s, so that
+all h < d / k together have at most a k-th of what all h < d have. Where a wide gap without values lies next to the
+quantile, m does not rise evenly, and the interval fails more often.
 
 **Claim.** On the Laplace path all steps together cost no more than one Laplace mechanism of the whole epsilon. *Proof.*
 An exponential mechanism of level e has losses within a range of e, and at every epsilon at most the delta of Laplace
@@ -269,6 +269,9 @@ class _Ends:
         # Cells far beyond all values, of which there are up to as many as the grid has, must not win together.
         least = aims + max(math.log(cells.scale.span) - _NEAR, _CLEAR) / float(factor)
         told = (statistic.b * rows > least, statistic.a * rows > least)
+        # An interval with one end fails half as often, and may aim at less; what is told stays what it is.
+        one = _aim(levels.around / levels.place, ends=1) / float(factor) + blur
+        aims = np.where((told[0] != told[1]) & (doubt == ENOUGH), np.minimum(one, aims), aims)
         distance = cells.scale.apart(np.arange(cells.first, cells.last + 1))
         return cls(factor, aims, told, distance, not cells.scale.whole)
 
@@ -292,7 +295,7 @@ class _Ends:
         return max(index - far, 0) if below else 0, min(index + 1 + far, cells) if above else cells
 
 
-def _aim(ratio: float) -> float:
-    """y of the claim, for this ratio of levels; with e^{-u} at its mean 1 / (1 + d)."""
-    missed = ratio / (1 + ratio)
-    return max(0.0, -math.log(2 * _FAILS / (missed + _FAILS * (1 - missed))))
+def _aim(ratio: float, *, ends: int = 2) -> float:
+    """y of the claim, for this ratio of levels and so many ends; with e^{-u} at its mean 1 / (1 + d)."""
+    missed, fails = ratio / (1 + ratio), _FAILS * 2 / ends
+    return max(0.0, -math.log(2 * fails / (missed + fails * (1 - missed))))
