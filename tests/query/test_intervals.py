@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from discreet import Budget, Curator
 from discreet.errors import InvalidArgument
 from discreet.query.intervals import with_intervals
-from discreet.query.laws import GAUSSIAN, LAPLACE
+from discreet.query.laws import GAUSSIAN, LAPLACE, Law, NoisySum
 from discreet.query.losses import UNTOLD
 from discreet.query.parse import parse
 from query import noiseless, shop
@@ -38,13 +38,25 @@ OTHER = (
 """The same numbers in other columns: a0 is 8 in [7, 9] in Oslo, and a1 5 in [-5, 15]."""
 
 
-def asked(text: str, noisy: str = NOISY, lost: tuple[float, ...] = ()) -> list[dict]:
-    """The rows of a question with its intervals, over fixed noisy numbers for every block."""
+def asked(
+    text: str, noisy: str = NOISY, lost: tuple[float, ...] = (), bare: dict[str, str] | None = None
+) -> list[dict]:
+    """The rows of a question with its intervals, over fixed noisy numbers for every block.
+
+    `bare` has half the widths by noise alone; where it has none the interval is all noise.
+    """
     question = parse(text, shop.CATALOG)
     engine = duckdb.connect()
     for i in range(len(question.blocks)):
-        wider = ", ".join(f"a{j}_low - 3 AS a{j}_least, a{j}_high + 3 AS a{j}_most" for j in range(2))
-        engine.execute(f"CREATE TABLE noisy_{i} AS SELECT *, {wider} FROM ({noisy})")
+        engine.execute(f"CREATE TABLE given_{i} AS {noisy}")
+        columns = [row[0] for row in engine.execute(f"DESCRIBE given_{i}").fetchall()]
+        wider = [f"a{j}_low - 3 AS a{j}_least, a{j}_high + 3 AS a{j}_most" for j in range(2)]
+        for name in (name for name in columns if f"{name}_low" in columns):
+            half = (bare or {}).get(name)
+            low, high = (f"{name}_low", f"{name}_high") if half is None else (f"{name} - {half}", f"{name} + {half}")
+            wider += [f"{low} AS {name}_low_bare, {high} AS {name}_high_bare"]
+            wider += [f"{low} - 3 AS {name}_least_bare, {high} + 3 AS {name}_most_bare"]
+        engine.execute(f"CREATE TABLE noisy_{i} AS SELECT *, {', '.join(wider)} FROM given_{i}")
     numbers = {output.name for output in question.outputs} - {"city", "category", "k", "word"}
     return engine.sql(with_intervals(question, numbers, lost)[0]).to_arrow_table().to_pylist()
 
@@ -59,6 +71,77 @@ def test_a_ratio_combines_the_errors_of_both_numbers() -> None:
     assert (bern["r_low"], bern["r_high"]) == pytest.approx((100 - down, 100 + up))
     assert oslo["r"] == pytest.approx(5.0)
     assert oslo["r_low"] <= 0.0
+
+
+RATIO = "SELECT city, SUM(spend) AS s, SUM(age) / COUNT(*) AS r FROM visits GROUP BY city"
+LOST = """SELECT * FROM (VALUES
+    ('Bern', 100, 90, 110, 300.0::DOUBLE, 262.0::DOUBLE, 398.0::DOUBLE, 3.0::DOUBLE, 2.58::DOUBLE, 3.62::DOUBLE)
+) t(k0, a0, a0_low, a0_high, a1, a1_low, a1_high, a2, a2_low, a2_high)"""
+"""SUM(age) is 300 give or take 38, and may have lost 60; COUNT(*) is 3 give or take 0.42, and may have lost 0.2."""
+
+
+def test_what_bounds_cut_off_of_both_parts_of_a_ratio_cancels_but_for_a_quarter() -> None:
+    (row,) = asked(RATIO, LOST, bare={"a1": "44.0", "a2": "0.5"})
+    up = math.hypot(344 / 3 - 100, 300 / 2.5 - 100)
+    down = math.hypot(100 - 256 / 3, 100 - 300 / 3.5)
+    gain, loss = 360 / 3 - 100, 100 - 300 / 3.2
+    more, less = 0.25 * gain + 0.75 * (gain - loss), 0.25 * loss
+    part = max(38 / 44, 0.42 / 0.5)
+
+    def reach(noise: float) -> float:
+        return noise * (part + (1 - part) * math.exp(-(more + less) / (2 * noise * (1 - part))))
+
+    assert row["r_high"] == pytest.approx(100 + reach(up) + more)
+    assert row["r_low"] == pytest.approx(100 - reach(down) - less)
+
+
+def test_losses_of_what_is_added_up_do_not_cancel() -> None:
+    text = "SELECT city, SUM(spend) + SUM(age) AS r, COUNT(*) AS n FROM visits GROUP BY city"
+    (row,) = asked(text, LOST.replace("90, 110", "90, 130"), bare={"a0": "10", "a1": "38.0"})  # q as large as Q
+    assert row["r_high"] == pytest.approx(400 + math.hypot(10, 38) + math.hypot(20, 60), rel=1e-6)
+    assert row["r_low"] == pytest.approx(400 - math.hypot(10, 38), rel=1e-6)
+
+
+@pytest.mark.parametrize("law", [GAUSSIAN, LAPLACE])
+@pytest.mark.parametrize("lost", [0.0, 1.0])
+def test_the_interval_of_a_ratio_holds_as_often_as_it_says(law: Law, lost: float) -> None:
+    """With nothing lost, and with a part of each that is in proportion; and not much more often."""
+    stream, draws = np.random.default_rng(11), 4000
+    scales, allowed = (20.0, 3.0), (60.0, 9.0)
+    draw = stream.normal if law.gaussian else stream.laplace
+    truth = (8000.0, 1000.0)
+    columns: dict[str, np.ndarray] = {"k0": np.arange(draws)}
+    for name, true, scale, most in zip(("a1", "a2"), truth, scales, allowed, strict=True):
+        loss = lost * true * min(allowed[0] / truth[0], allowed[1] / truth[1])
+        sums = NoisySum(draw(true - loss, scale, draws), scale, law, np.full(draws, most))
+        columns[name] = sums.values
+        columns |= dict(zip((f"{name}_low", f"{name}_high"), sums.interval(0.95), strict=True))
+    columns |= {"a0": columns["a1"], "a0_low": columns["a1"], "a0_high": columns["a1"]}
+    written = pa.table(columns)
+    rows = _with_table(
+        RATIO, written, {name: s * law.two_sided(0.95) for name, s in zip(("a1", "a2"), scales, strict=True)}
+    )
+    held = np.mean([row["r_low"] <= 8.0 <= row["r_high"] for row in rows])
+    assert 0.945 < held < 0.985  # of 4000 draws, four standard deviations are 0.014 at 0.95
+
+
+def _with_table(text: str, table: pa.Table, half: dict[str, float]) -> list[dict]:
+    engine = duckdb.connect()
+    engine.register("given", table)
+    bare = [f"{name} - {q!r} AS {name}_low_bare, {name} + {q!r} AS {name}_high_bare" for name, q in half.items()]
+    engine.execute(
+        f"CREATE TABLE noisy_0 AS SELECT *, {', '.join(bare)}, a0 AS a0_low_bare, a0 AS a0_high_bare FROM given"
+    )
+    return engine.sql(with_intervals(parse(text, shop.CATALOG), {"s", "r"})[0]).to_arrow_table().to_pylist()
+
+
+def test_ends_that_are_infinite_stay_so_as_whole_numbers() -> None:
+    by_group = "SELECT category, COUNT(*) AS n, AVG(age) AS m FROM visits GROUP BY category"
+    _, oslo = asked(
+        f"SELECT category, CAST(m AS BIGINT) AS t FROM ({by_group}) x", OTHER.replace("-5, 15", "-1e400::DOUBLE, 15.4")
+    )
+    assert oslo["t_low"] == -math.inf
+    assert oslo["t_high"] == 15
 
 
 def test_a_single_number_that_is_rounded_has_its_ends_rounded() -> None:
@@ -213,7 +296,7 @@ def test_rows_are_filtered_and_ordered_as_in_the_answer() -> None:
 
 
 def test_numbers_without_noise_are_their_own_ends_in_every_question() -> None:
-    names = ("low", "high", "least", "most")
+    names = [f"{end}{bare}" for end in ("low", "high", "least", "most") for bare in ("", "_bare")]
     with shop.connection() as engine:
         for text in QUESTIONS:
             question = parse(text, shop.CATALOG)
@@ -286,6 +369,22 @@ def test_a_larger_allowance_moves_the_one_end_where_something_may_be_cut_off() -
         answer.intervals(0.95, allowance=-1.0)
     with pytest.raises(InvalidArgument, match="allowance"):
         answer.intervals(0.95, allowance=float("nan"))
+
+
+def test_intervals_of_computed_columns_are_the_same_again_and_from_the_ledger() -> None:
+    table = pa.table({"u": [i % 400 for i in range(4000)], "x": [float(i % 97) for i in range(4000)]})
+    text = "SELECT SUM(x) / COUNT(*) AS r, COUNT_IF(x < 40) - COUNT_IF(x >= 40) AS d, STDDEV(x) AS s FROM t"
+    columns, budget = {"x": {"bounds": (0, 100)}}, Budget(epsilon=10.0, delta=1e-6)
+    with Curator.open({"t": table}, unit="u", budget=budget, ledger=":memory:", columns=columns) as curator:
+        answer, again = curator.sql(text, epsilon=1.0), curator.sql(text, epsilon=1.0)
+    assert again.repeated
+    assert answer.intervals().equals(answer.intervals())
+    assert answer.intervals().equals(again.intervals())
+    wide, narrow = answer.intervals(0.99).to_pylist()[0], answer.intervals(0.5).to_pylist()[0]
+    for name in "rds":
+        assert wide[f"{name}_low"] <= narrow[f"{name}_low"] <= narrow[f"{name}_high"] <= wide[f"{name}_high"]
+    usual, more = (answer.intervals(allowance=times).to_pylist()[0] for times in (1, 4))
+    assert more["r_high"] - more["r_low"] > usual["r_high"] - usual["r_low"]
 
 
 def test_stated_bounds_leave_no_doubt_and_averages_without_bounds_say_what_is_not_in_their_intervals() -> None:

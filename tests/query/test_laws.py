@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import bdtr, bdtrc
 
 from discreet.noise import staircase
-from discreet.query.laws import GAUSSIAN, LAPLACE, Law, NoisySum, least_median_gamma, staircase_law
+from discreet.query.laws import (
+    GAUSSIAN,
+    LAPLACE,
+    Law,
+    NoisySum,
+    _reach_of_sum,
+    least_median_gamma,
+    staircase_law,
+    variance_interval,
+)
 
 ALPHA = 1e-9
 DRAWS = 10_000
@@ -103,6 +114,77 @@ def test_a_ratio_with_a_denominator_that_may_be_zero_can_be_anything() -> None:
     low, high = NoisySum(np.array([5.0]), 1.0, GAUSSIAN).ratio_interval(NoisySum(np.array([0.5]), 1.0, GAUSSIAN), 0.95)
     assert low[0] == -np.inf
     assert high[0] == np.inf
+
+
+@pytest.mark.parametrize("gaussian", [True, False])
+@pytest.mark.parametrize("lost", [0.0, 0.3, 1.0])
+def test_a_sum_of_two_noisy_sums_holds_as_often_as_it_says_at_either_end_of_its_allowance(
+    gaussian: bool, lost: float
+) -> None:
+    rng = np.random.default_rng(3)
+    first = NoisySum(120.0 - 4.0 * lost + noise(rng, 3.0, gaussian=gaussian), 3.0, law(gaussian), np.full(DRAWS, 4.0))
+    second = NoisySum(60.0 - 1.0 * lost + noise(rng, 1.0, gaussian=gaussian), 1.0, law(gaussian), np.full(DRAWS, 1.0))
+    low, high = first.sum_interval(second, 5.0, 0.95)
+    covered = (low <= 420.0) & (high >= 420.0)
+    assert holds(covered, 0.95) if lost in (0.0, 1.0) else np.mean(covered) > 0.95
+    mirrored = first.sum_interval(second, -5.0, 0.95)  # of the losses a fifth of the second is left
+    assert np.median(mirrored[1] - mirrored[0]) < np.median(high - low)
+
+
+SPREADS = {  # number, mean, variance, and the scales of the noises of total, number and squares
+    "small noise": (1000.0, 27.0, 500.0, (300.0, 10.0, 3e4)),
+    "noise of the squares": (1000.0, 27.0, 500.0, (300.0, 10.0, 3e5)),
+    "noise of the number": (1000.0, 27.0, 500.0, (300.0, 60.0, 3e4)),
+    "far from the centre": (100.0, 50.0, 10.0, (300.0, 2.0, 2e4)),
+    "three alike": (1000.0, 0.5, 1.0, (10.0, 10.0, 10.0)),
+}
+
+
+@pytest.mark.parametrize("gaussian", [True, False])
+@pytest.mark.parametrize("case", SPREADS)
+def test_the_interval_of_a_variance_holds_as_often_as_it_says(gaussian: bool, case: str) -> None:
+    number, mean, variance, scales = SPREADS[case]
+    rng = np.random.default_rng(4)
+    truths = (number * mean, number, number * (variance + mean**2))
+    sums = [
+        NoisySum(true + noise(rng, s, gaussian=gaussian), s, law(gaussian))
+        for true, s in zip(truths, scales, strict=True)
+    ]
+    low, high = variance_interval(*sums, 0.95)
+    assert 0.94 < np.mean((low <= variance) & (variance <= high)) < 0.965  # four standard deviations are 0.009
+    assert np.all(low <= high)
+
+
+@pytest.mark.parametrize("gaussian", [True, False])
+@pytest.mark.parametrize("part", [0.0, 1.0])
+def test_a_variance_holds_as_often_as_it_says_if_half_of_what_squares_may_lose_is_lost(
+    gaussian: bool, part: float
+) -> None:
+    rng, scales, allowed = np.random.default_rng(5), (30.0, 1.0, 3e4), 9e4
+    truths = (27_000.0, 1000.0, 1000 * (500.0 + 27.0**2) - part * allowed / 2)
+    total, number, squares = (
+        NoisySum(true + noise(rng, s, gaussian=gaussian), s, law(gaussian))
+        for true, s in zip(truths, scales, strict=True)
+    )
+    low, high = variance_interval(total, number, replace(squares, lost=np.full(DRAWS, allowed)), 0.95)
+    assert holds((low <= 500.0) & (high >= 500.0), 0.95)
+
+
+def test_the_variance_of_a_number_of_rows_that_may_be_zero_can_be_anything() -> None:
+    total, number, squares = (NoisySum(np.array([one, one]), 1.0, GAUSSIAN) for one in (5.0, 1.5, 40.0))
+    low, high = variance_interval(total, number, squares, 0.95)
+    assert low.tolist() == [0.0, 0.0]
+    assert high.tolist() == [np.inf, np.inf]
+
+
+@pytest.mark.parametrize("scales", [(1.0, 1.0, 1.0), (3.0, 2.0, 2.0), (5.0, 1e-3, 0.0), (2.0, 2.0)])
+@pytest.mark.parametrize("gaussian", [True, False])
+def test_the_reach_of_a_sum_of_noises_is_that_of_its_draws(scales: tuple[float, ...], gaussian: bool) -> None:
+    rng = np.random.default_rng(6)
+    drawn = sum(noise(rng, s, gaussian=gaussian) for s in scales)
+    reach = _reach_of_sum(scales, np.zeros(1), 0.95, gaussian=gaussian)
+    assert holds(np.abs(drawn) <= reach, 0.95)
+    assert not holds(np.abs(drawn) <= 0.85 * reach, 0.95)
 
 
 @pytest.mark.parametrize("which", [GAUSSIAN, LAPLACE])

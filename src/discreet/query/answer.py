@@ -177,7 +177,9 @@ class Answer:
         at_once = 1 - (1 - level) / max(1, groups) if takes_extremes(self.question) else None
         blocks = [block.allowing(times) for block in self._measured]
         tables = {
-            f"noisy_{i}": noisy_table(block, level, at_once=at_once, pairs=self._pairs)
+            f"noisy_{i}": noisy_table(
+                block, level, at_once=at_once, pairs=self._pairs, bare="_bare" in self._with_ends[0]
+            )
             for i, block in enumerate(blocks)
         }
         shown, known = sandbox(), {**tables, **self._public}

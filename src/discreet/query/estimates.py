@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.engines import arrow_column
+from discreet.query.laws import variance_interval
 from discreet.query.moments import Moment, moments_of
-from discreet.query.pooling import ENDS
+from discreet.query.pooling import BARE, ENDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,12 +33,17 @@ _EPOCH = dt.date(1970, 1, 1)
 
 
 def noisy_table(
-    measured: Measured, confidence: float | None = None, *, at_once: float | None = None, pairs: Pairs = ENDS
+    measured: Measured,
+    confidence: float | None = None,
+    *,
+    at_once: float | None = None,
+    pairs: Pairs = ENDS,
+    bare: bool = False,
 ) -> pa.Table:
     """Keys and aggregates as an Arrow table; with a confidence also the ends <aggregate>_low and <aggregate>_high.
 
     The ends <aggregate>_least and <aggregate>_most are those at the confidence `at_once`, for all groups at once.
-    `pairs` has other names for both.
+    `pairs` has other names for both. With `bare` there are also those by noise alone, where something may be cut off.
     """
     import pyarrow as pa
 
@@ -47,10 +53,14 @@ def noisy_table(
     for aggregate in measured.plan.block.aggregates:
         columns[aggregate.column] = _shown(_values(measured, aggregate), aggregate)
         for level, pair in zip((confidence, at_once), pairs, strict=True):
-            if level is not None:
-                for end, name, up in zip(
-                    _interval(measured, aggregate, level), pair.of(aggregate.column), (False, True), strict=True
-                ):
+            if level is None:
+                continue
+            named = [(measured, pair.of(aggregate.column))]
+            if bare and aggregate.function in BARE:
+                named.append((measured.allowing(0.0), pair.bare(aggregate.column)))
+            for sums, names in named:
+                ends = _interval(sums, aggregate, level)
+                for end, name, up in zip(ends, names, (False, True), strict=True):
                     columns[name] = _shown(end, aggregate, up=up)
     if not columns:
         columns["nothing"] = pa.nulls(measured.groups)
@@ -105,16 +115,15 @@ def _interval(measured: Measured, aggregate: Aggregate, confidence: float) -> In
     if function == "sum":
         if not centre:
             return sums[0].interval(confidence)
-        half = sums[0].sum_half_width(sums[1], abs(centre), confidence)
-        value = sums[0].values + centre * sums[1].values
-        lost = sums[0].lost + centre * sums[1].lost
-        return value - half + np.minimum(lost, 0.0), value + half + np.maximum(lost, 0.0)
+        return sums[0].sum_interval(sums[1], centre, confidence)
     if function == "avg":
         low, high = sums[0].ratio_interval(sums[1], confidence, centre)
         rounded = moments[0].quantum / 2  # what a value, and so an average of them, may be off by
         low, high = low - rounded, high + rounded
         return _within(low, aggregate.bounds), _within(high, aggregate.bounds)
-    return _spread_interval(function, sums, confidence, moments[2].lift)
+    total, number, squares = sums
+    low, high = variance_interval(total, number, squares, confidence, moments[2].lift)
+    return (np.sqrt(low), np.sqrt(high)) if function.startswith("stddev") else (low, high)
 
 
 def _in_order(
@@ -142,19 +151,6 @@ def _same_values(one: Aggregate, other: Aggregate) -> bool:
         other.bounds,
         other.kind,
     )
-
-
-def _spread_interval(function: str, sums: tuple[NoisySum, ...], confidence: float, lift: float) -> Interval:
-    """Each of the two ratios holds with probability 1 - (1 - confidence)/2, so both do with the confidence."""
-    each = 1 - (1 - confidence) / 2
-    mean_low, mean_high = sums[0].ratio_interval(sums[1], each)
-    square_low, square_high = sums[2].ratio_interval(sums[1], each, lift)
-    largest = np.maximum(mean_low**2, mean_high**2)
-    smallest = np.where((mean_low < 0) & (mean_high > 0), 0.0, np.minimum(mean_low**2, mean_high**2))
-    with np.errstate(invalid="ignore"):
-        low, high = np.maximum(square_low - largest, 0.0), np.maximum(square_high - smallest, 0.0)
-    low, high = np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), np.inf, high)
-    return (np.sqrt(low), np.sqrt(high)) if function.startswith("stddev") else (low, high)
 
 
 def _possible(aggregate: Aggregate) -> tuple[float, float]:

@@ -20,7 +20,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from discreet.query.moments import moments_of
-from discreet.query.pooling import ENDS, MIXED, Ends, Lacking, Noise, double, is_double, is_pool, pooled
+from discreet.query.pooling import (
+    BARE,
+    ENDS,
+    MIXED,
+    Ends,
+    Lacking,
+    Noise,
+    double,
+    is_double,
+    is_pool,
+    is_whole,
+    pooled,
+    whole,
+)
 from discreet.query.shifting import shifted_ends
 
 if TYPE_CHECKING:
@@ -115,7 +128,8 @@ def _noises(block: Block, number: int, *, lost: float) -> dict[str, Noise]:
             kinds = {one: name if noise == other else noise for one, noise in kinds.items()}
         kinds |= dict.fromkeys(sums, name)
         found[aggregate.column] = name
-    return {column: Noise(name, lost=lost) for column, name in found.items()}
+    bare = {aggregate.column for aggregate in block.aggregates if aggregate.function in BARE}
+    return {column: Noise(name, lost=lost, bare=column in bare) for column, name in found.items()}
 
 
 @dataclass(frozen=True)
@@ -188,8 +202,13 @@ class _Walk:
             for pair, end in zip(self.pairs, ends, strict=False):
                 assert end is not None
                 columns[name] = end.noise
-                for one, called in zip((end.low, end.high), pair.of(name), strict=True):
-                    projections.append(exp.alias_(one, called, quoted=True))
+                if end.both is not None and numbers is not None:
+                    projections.append(end.both(pair.of(name)))
+                    continue
+                named = list(zip((end.low, end.high), pair.of(name), strict=True))
+                if end.bare is not None and numbers is None:
+                    named += zip(end.bare, pair.bare(name), strict=True)
+                projections += [exp.alias_(one, called, quoted=True) for one, called in named]
         select.set("expressions", projections)
         picked = scope.picked
         if select.args.get("limit") or select.args.get("distinct") or scope.depends(select.args.get("having")):
@@ -230,7 +249,7 @@ class _Walk:
         found = [self.widened(part, None) for part in parts if isinstance(part, exp.Select)]
         if len(found) == 1:
             return found[0]
-        ends = {end for pair in self.pairs for name in found[0].columns for end in pair.of(name)}
+        ends = {end for pair in self.pairs for name in found[0].columns for end in (*pair.of(name), *pair.bare(name))}
         names = [p.alias_or_name for p in parts[0].expressions if p.alias_or_name not in ends]
         lacking = {name: why for one in found for name, why in one.lacking.items()}
         noisy = {name for one in found for name in one.columns} - set(lacking)
@@ -257,22 +276,21 @@ class _Walk:
 
         if isinstance(value, exp.Paren):
             return self.ends(value.this, scope, pair)
-        if is_double(value):  # the ends of a number are those of the number as another type
+        if is_double(value) or is_whole(value):  # the ends of a number are those of the number as another type
             inner = self.ends(value.this, scope, pair)
-            return inner if inner is None else replace(inner, low=double(inner.low), high=double(inner.high))
+            return inner if inner is None else inner.each(double if is_double(value) else whole)
         atoms = list(self._atoms(value, scope, pair))
         if not atoms:
             return None
         if isinstance(value, exp.Column):
             return atoms[0][1]
-        low, high = shifted_ends(value, atoms, is_key=lambda node: node in scope.keys)
         kinds = {ends.noise.name for _, ends in atoms}
         noise = Noise(
             kinds.pop() if len(kinds) == 1 else MIXED,
             apart=all(ends.noise.apart for _, ends in atoms),
             lost=max(ends.noise.lost for _, ends in atoms),
         )
-        return Ends(low, high, noise)
+        return shifted_ends(value, atoms, noise=noise, is_key=lambda node: node in scope.keys)
 
     def _atoms(self, value: exp.Expr, scope: _Scope, pair: Pair) -> Iterator[tuple[exp.Expr, Ends]]:
         """The noisy numbers that a value is made of: columns, aggregates over rows, and subqueries of one row."""
@@ -286,8 +304,8 @@ class _Walk:
             if isinstance(node, exp.Column):
                 noise = scope.noise(node)
                 if noise is not None:
-                    low, high = (_named(node, end) for end in pair.of(node.name))
-                    ends = Ends(low, high, noise)
+                    low, high, *bare = (_named(node, end) for end in (*pair.of(node.name), *pair.bare(node.name)))
+                    ends = Ends(low, high, noise, (bare[0], bare[1]) if noise.bare else None)
             elif is_pool(node):
                 ends = pooled(
                     node,
@@ -319,12 +337,13 @@ class _Walk:
         if name not in found.columns:
             return None
         by_name = {p.alias_or_name: p for p in inner.expressions}
+        noise = replace(found.columns[name], apart=False)
         ends = []
-        for end in pair.of(name):
+        for end in (*pair.of(name), *(pair.bare(name) if noise.bare else ())):
             one = inner.copy()
             one.set("expressions", [by_name[end].copy()])
             ends.append(exp.Subquery(this=one))
-        return Ends(ends[0], ends[1], replace(found.columns[name], apart=False))
+        return Ends(ends[0], ends[1], noise, (ends[2], ends[3]) if noise.bare else None)
 
 
 def _pools(value: exp.Expr) -> bool:

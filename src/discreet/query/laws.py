@@ -22,6 +22,8 @@ import numpy as np
 from discreet.divergence.normal import score, tails
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 __all__ = [
@@ -33,7 +35,17 @@ __all__ = [
     "least_median_gamma",
     "staircase_law",
     "two_sided",
+    "variance_interval",
 ]
+
+_STEPS, _CLOSE, _HALVED = 40, 1e-13, 45
+_ROOT = math.sqrt(2 * math.pi)
+_OF_SPREAD = 0.5
+"""Which part of what may be cut off of a sum of squares a variance may have lost: its number of rows loses, too."""
+
+_APART = 1.001
+"""How much larger each of several scales of Laplace noise is at least than the next: their law has their difference in
+a denominator."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +86,11 @@ class Law:
         return float(self.reach(np.zeros(1), confidence)[0])
 
     def reach(self, allowance: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
-        """q with P(noise > q) + P(noise > q + allowance) = 1 - confidence."""
+        """q with P(noise > q) + P(noise > q + allowance) = 1 - confidence, or 0 if that is below 0."""
+        if self.kind == "gaussian":
+            return _normal_reach(allowance, confidence)
+        if self.kind == "laplace":  # (e^-q + e^-(q + allowance)) / 2
+            return np.maximum(np.log1p(np.exp(-allowance)) + two_sided(confidence, gaussian=False) - math.log(2), 0.0)
         low = np.zeros_like(allowance)
         high = np.full_like(allowance, 2 * two_sided(confidence, gaussian=self.gaussian) + 2 * self.epsilon)
         for _ in range(60):
@@ -130,9 +146,14 @@ class NoisySum:
         reach = self.scale * self.law.reach(np.abs(self.lost) / self.scale, confidence)
         return self.values - reach + np.minimum(self.lost, 0.0), self.values + reach + np.maximum(self.lost, 0.0)
 
-    def sum_half_width(self, other: NoisySum, factor: float, confidence: float) -> float:
-        """Noise of self + factor * other beyond this has probability 1 - confidence."""
-        return half_width_of_sum(self.scale, factor * other.scale, confidence, gaussian=self.gaussian)
+    def sum_interval(
+        self, other: NoisySum, factor: float, confidence: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Of self + factor * other, like `interval`, by the law of both noises and the sum of both allowances."""
+        value, lost = self.values + factor * other.values, self.lost + factor * other.lost
+        scales = (self.scale, abs(factor) * other.scale)
+        reach = _reach_of_sum(scales, np.abs(lost), confidence, gaussian=self.gaussian)
+        return value - reach + np.minimum(lost, 0.0), value + reach + np.maximum(lost, 0.0)
 
     def ratio_interval(
         self, other: NoisySum, confidence: float, shift: float = 0.0
@@ -151,17 +172,61 @@ class NoisySum:
 
     def _end(self, other: NoisySum, ratio: NDArray[np.float64], confidence: float, sign: float) -> NDArray[np.float64]:
         """Fixed point of r = ratio ± q(r) / |other|, where q(r) is the quantile of |noise - r * noise of other|."""
-        end = ratio.copy()
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            for _ in range(30):
-                wide = _quantile_of_sum(self.scale, np.abs(end) * other.scale, confidence, gaussian=self.gaussian)
-                end = ratio + sign * wide / np.abs(other.values)
-        return end
+
+        def wide(end: NDArray[np.float64]) -> NDArray[np.float64]:
+            scales = (self.scale, np.abs(end) * other.scale)
+            return _reach_of_sum(scales, np.zeros(1), confidence, gaussian=self.gaussian) / np.abs(other.values)
+
+        return _settled(ratio, wide, sign)
+
+
+def variance_interval(
+    total: NoisySum, number: NoisySum, squares: NoisySum, confidence: float, lift: float = 0.0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""An interval of V = squares / number + lift - (total / number)^2, by the joint law of the three noises.
+
+    With the true mean m and variance V the number T = squares - 2 m total + (m^2 + lift - V) number is its noise
+    X'' - 2 m X + (m^2 + lift - V) X' and nothing else. With the noisy mean in the place of m, a distance d from it, it is
+    n (noisy V - V) = T - n d^2. So the interval has all V with |n (noisy V - V)| within the quantile of the noise of T,
+    as for a ratio, and its upper end is higher by the mean of d^2. What the noisy mean changes in the quantile is left
+    out: it is small where d is small beside the mean, or the mean beside the spread.
+
+    People with the largest squares weigh less, in all three sums. What that takes from V is allowed for by half of the
+    allowance of the squares, as in `NoisySum.interval`.
+    """
+    n, lost = number.values, _OF_SPREAD * np.maximum(squares.lost, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        mean = total.values / n
+        variance = squares.values / n + lift - mean**2
+
+        def reach(end: NDArray[np.float64], lost: NDArray[np.float64]) -> NDArray[np.float64]:
+            scales = (squares.scale, 2 * np.abs(mean) * total.scale, np.abs(mean**2 + lift - end) * number.scale)
+            return _reach_of_sum(scales, lost, confidence, gaussian=total.gaussian) / n
+
+        # The noise is that at the end that it has without an allowance, which is as far away or farther.
+        least, most = (_settled(variance, lambda end: reach(end, np.zeros(1)), sign) for sign in (-1.0, 1.0))
+        blur = (total.scale**2 + (mean * number.scale) ** 2) / n**2 * (1.0 if total.gaussian else 2.0)
+        low, high = variance - reach(least, lost), variance + reach(most, lost) + blur + lost / n
+    unsure = n <= number.half_width(confidence)
+    return np.where(unsure, 0.0, np.maximum(low, 0.0)), np.where(unsure, np.inf, np.maximum(high, 0.0))
+
+
+def _settled(
+    start: NDArray[np.float64], wide: Callable[[NDArray[np.float64]], NDArray[np.float64]], sign: float
+) -> NDArray[np.float64]:
+    """The end with end = start + sign * wide(end), which changes little with it."""
+    end = start
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for _ in range(30):
+            before, end = end, start + sign * wide(end)
+            if np.allclose(before, end, rtol=1e-12, atol=0.0, equal_nan=True):
+                break
+    return end
 
 
 def half_width_of_sum(first: float, second: float, confidence: float, *, gaussian: bool) -> float:
     """The sum of two independent noises of these scales is beyond this with probability 1 - confidence."""
-    return float(np.asarray(_quantile_of_sum(first, np.array([second]), confidence, gaussian=gaussian))[0])
+    return float(_reach_of_sum((first, second), np.zeros(1), confidence, gaussian=gaussian)[0])
 
 
 def two_sided(confidence: float, *, gaussian: bool) -> float:
@@ -170,19 +235,55 @@ def two_sided(confidence: float, *, gaussian: bool) -> float:
     return score(miss - math.log(2)) if gaussian else -miss
 
 
-def _quantile_of_sum(first: float, second: NDArray[np.float64], confidence: float, *, gaussian: bool) -> Any:
-    """The quantile of |X + Y| for independent noises of these scales."""
+def _normal_reach(allowance: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
+    """`Law.reach` of the normal law by Newton's method: tails are convex, so it never goes too far from the left."""
+    miss = 1 - confidence
+    if not allowance.any() or not 0 < miss < 1:
+        return np.full_like(allowance, two_sided(confidence, gaussian=True))
+    reach = np.full_like(allowance, max(score(math.log(miss)), 0.0))
+    for _ in range(_STEPS):
+        over = tails(reach) + tails(reach + allowance) - miss
+        step = over / ((np.exp(-(reach**2) / 2) + np.exp(-((reach + allowance) ** 2) / 2)) / _ROOT)
+        reach = np.maximum(reach + step, 0.0)
+        if np.all(np.abs(step) <= _CLOSE):
+            break
+    return reach
+
+
+def _reach_of_sum(
+    scales: tuple[float | NDArray[np.float64], ...],
+    allowance: NDArray[np.float64],
+    confidence: float,
+    *,
+    gaussian: bool,
+) -> NDArray[np.float64]:
+    """`Law.reach` for a sum of independent noises of these scales, two or three of them.
+
+    With Laplace noises, P(|sum| > x) is the sum over i of e^{-x / a_i} times the product over j != i of
+    a_i^2 / (a_i^2 - a_j^2), for scales a_i that differ. Those that do not are taken up to two thousandths larger.
+    """
     if gaussian:
-        return np.hypot(first, second) * two_sided(confidence, gaussian=True)
-    # P(|X + Y| > x) = (a² e^{-x/a} - b² e^{-x/b}) / (a² - b²) for Laplace noises of scales a != b
-    a = np.maximum(first, second)
-    b = np.minimum(first, second)
-    b = np.where(np.abs(a - b) < 1e-6 * a, a * (1 - 1e-6), b)
-    low, high = np.zeros_like(a), 4 * a * two_sided(confidence, gaussian=False)
-    for _ in range(40):
+        scale = np.sqrt(sum(np.square(one) for one in scales))
+        scale, allowance = np.broadcast_arrays(scale, allowance)
+        allowed = np.divide(allowance, scale, out=np.zeros(scale.shape), where=scale > 0)
+        return np.asarray(scale * GAUSSIAN.reach(allowed, confidence))
+    *listed, allowance = np.broadcast_arrays(*scales, allowance)
+    a = np.sort(np.stack([np.asarray(one, dtype=np.float64) for one in listed]), axis=0)
+    a = np.maximum(a, np.maximum(1e-9 * a[-1], 1e-300))
+    for i in range(1, len(a)):
+        a[i] = np.maximum(a[i], a[i - 1] * _APART)
+    weights = np.stack(
+        [np.prod([a[i] ** 2 / (a[i] ** 2 - a[j] ** 2) for j in range(len(a)) if j != i], axis=0) for i in range(len(a))]
+    )
+
+    def missed(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        with np.errstate(under="ignore"):
+            return np.asarray(np.sum(weights * np.exp(-x / a), axis=0))
+
+    low = np.zeros(allowance.shape)
+    high = 2 * len(a) * a[-1] * two_sided(confidence, gaussian=False)
+    for _ in range(_HALVED):
         middle = (low + high) / 2
-        with np.errstate(divide="ignore", under="ignore"):
-            tail = (a * a * np.exp(-middle / a) - b * b * np.exp(-middle / np.maximum(b, 1e-300))) / (a * a - b * b)
-        above = tail > 1 - confidence
+        above = missed(middle) + missed(middle + allowance) > 2 * (1 - confidence)
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return high
+    return np.asarray(high)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 __all__ = [
+    "BARE",
     "ENDS",
     "MIXED",
     "Ends",
@@ -44,10 +45,15 @@ __all__ = [
     "double",
     "is_double",
     "is_pool",
+    "is_whole",
     "pairs_for",
-    "parsed",
     "pooled",
+    "whole",
+    "written",
 ]
+
+BARE = ("count", "count_units", "count_distinct", "sum")
+"""Aggregates with an allowance for what bounds cut off: their ends by noise alone are known besides."""
 
 MIXED = "mixed"
 """The noise of a column that is made of several; what is combined with it is added up."""
@@ -66,6 +72,10 @@ class Pair:
     def of(self, name: str) -> tuple[str, str]:
         """The names of both ends of a column."""
         return f"{name}_{self.low}", f"{name}_{self.high}"
+
+    def bare(self, name: str) -> tuple[str, str]:
+        """The names of the ends that a column has by its noise alone."""
+        return f"{name}_{self.low}_bare", f"{name}_{self.high}_bare"
 
 
 Pairs = tuple[Pair, Pair]
@@ -91,28 +101,40 @@ def pairs_for(sql: str) -> Pairs:
 
 
 def _endings(pairs: Pairs) -> tuple[str, ...]:
-    return tuple(f"_{end}" for pair in pairs for end in (pair.low, pair.high))
+    return tuple(end for pair in pairs for end in (*pair.of(""), *pair.bare("")))
 
 
 @dataclass(frozen=True)
 class Noise:
     """The noise of a column: what shares its name is not independent; `apart` says that every row has its own.
 
-    `lost` is how many times larger the allowance for what is cut off is in a sum of rows; see `losses`.
+    `lost` is how many times larger the allowance for what is cut off is in a sum of rows; see `losses`. `bare` says
+    that the ends by noise alone stand beside the column.
     """
 
     name: str
     apart: bool = True
     lost: float = 1.0
+    bare: bool = False
 
 
 @dataclass(frozen=True)
 class Ends:
-    """The ends of a value, as expressions, and its noise."""
+    """The ends of a value, as expressions, and its noise; and the ends by noise alone, where they are known.
+
+    `both` writes the two as columns of these names at once, where that is quicker.
+    """
 
     low: exp.Expr
     high: exp.Expr
     noise: Noise
+    bare: tuple[exp.Expr, exp.Expr] | None = None
+    both: Callable[[tuple[str, str]], exp.Expr] | None = None
+
+    def each(self, change: Callable[[exp.Expr], exp.Expr]) -> Ends:
+        """The same with all ends changed alike."""
+        bare = None if self.bare is None else (change(self.bare[0]), change(self.bare[1]))
+        return replace(self, low=change(self.low), high=change(self.high), bare=bare, both=None)
 
 
 class Lacking(Exception):
@@ -174,7 +196,7 @@ def _sum(node: exp.Expr, call: exp.Expr, pair: Pair, ends_of: Callable[[exp.Expr
     known = f"{x} IS NOT NULL"
 
     def total(what: str) -> str:
-        inner = parsed(f"SUM(CASE WHEN {known} THEN {what} END)")
+        inner = written(f"SUM(CASE WHEN {known} THEN {what} END)")
         return f"coalesce({_over(node, inner).sql('duckdb')}, {_ZERO})"
 
     if row.noise.apart:
@@ -187,11 +209,12 @@ def _sum(node: exp.Expr, call: exp.Expr, pair: Pair, ends_of: Callable[[exp.Expr
     else:
         below, above = total(down), total(up)
     if isinstance(call, exp.Avg):
-        rows = _over(node, parsed(f"COUNT({x})")).sql("duckdb")
+        rows = _over(node, written(f"COUNT({x})")).sql("duckdb")
         below, above = (f"({gap} / greatest({rows}, 1))" for gap in (below, above))
     centre = double(node).sql("duckdb")
     apart = row.noise.apart and not isinstance(node, exp.Window)
-    return Ends(parsed(f"{centre} - {below}"), parsed(f"{centre} + {above}"), replace(row.noise, apart=apart))
+    ends = (written(f"({centre} - {below})"), written(f"({centre} + {above})"))
+    return Ends(*ends, replace(row.noise, apart=apart, bare=False))
 
 
 def _extreme(
@@ -207,7 +230,7 @@ def _extreme(
         inner = call.copy()
         inner.set("this", end.copy())
         ends.append(_over(node, inner))
-    return Ends(ends[0], ends[1], replace(once.noise, name=MIXED, apart=apart))
+    return Ends(ends[0], ends[1], replace(once.noise, name=MIXED, apart=apart, bare=False))
 
 
 def _shifted(node: exp.Expr, call: exp.Expr, pair: Pair, ends_of: Callable[[exp.Expr, Pair], Ends | None]) -> Ends:
@@ -215,18 +238,19 @@ def _shifted(node: exp.Expr, call: exp.Expr, pair: Pair, ends_of: Callable[[exp.
     from sqlglot import exp
 
     row = _row(call, pair, ends_of)
-    ends = []
-    for end in (row.low, row.high):
+
+    def there(end: exp.Expr) -> exp.Expr:
         inner = call.copy()
         inner.set("this", end.copy())
-        ends.append(_over(node, inner))
+        return _over(node, inner)
+
     offset = call.args.get("offset")
     other = isinstance(call, exp.Lag | exp.Lead) and (
         offset is None or (isinstance(offset, exp.Literal) and offset.this.isdigit() and int(offset.this) > 0)
     )
     kind = "" if offset is None else offset.sql("duckdb")
     name = f"{row.noise.name} {call.key} {kind}" if other and row.noise.apart and row.noise.name != MIXED else MIXED
-    return Ends(ends[0], ends[1], replace(row.noise, name=name, apart=False))
+    return replace(row.each(there), noise=replace(row.noise, name=name, apart=False))
 
 
 def _over(node: exp.Expr, call: exp.Expr) -> exp.Expr:
@@ -254,8 +278,20 @@ def is_double(value: exp.Expr) -> bool:
     return isinstance(value, exp.Cast) and value.to.is_type("double")
 
 
-def parsed(sql: str) -> exp.Expr:
-    """An expression from its SQL."""
-    import sqlglot
+def is_whole(value: exp.Expr) -> bool:
+    """Whether a value is a cast to whole numbers of 64 bits or more."""
+    from sqlglot import exp
 
-    return sqlglot.parse_one(sql, read="duckdb")
+    return isinstance(value, exp.Cast) and value.to.is_type("bigint", "int128")
+
+
+def whole(value: exp.Expr) -> exp.Expr:
+    """The nearest whole number as a DOUBLE: infinite ends stay what they are, which a cast would refuse."""
+    return written(f"round({double(value).sql('duckdb')})")
+
+
+def written(sql: str) -> exp.Expr:
+    """An expression as its SQL, which is not read again: that would take longer than all the rest of an interval."""
+    from sqlglot import exp
+
+    return exp.Var(this=sql)

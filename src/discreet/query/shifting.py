@@ -4,10 +4,28 @@ What the moves change is combined as in `intervals`. Every noisy number, and wha
 once and has a name from then on; the expression is repeated over these names alone. In SQL a name is an argument of a
 lambda over a list of one struct:
 
-    list_transform(list_transform([{numbers and their ends}], lambda _given: {the value, moved in every way}),
-                   lambda _moved: value -+ error)[1]
+    list_transform(list_transform(list_transform([{numbers and their ends}], lambda _given: {the value, moved in every
+                   way}), lambda _moved: {what these change, together}), lambda _parts: value -+ error)[1]
 
 A share of a total, say, would otherwise repeat the sum over all rows sixty times.
+
+**Several numbers of which bounds have cut something off.** Number i may have lost up to A_i, and the expression e
+changes by d_i if it has lost all of that. Its noise and what is lost are taken apart: noise alone moves e down or up by
+at most Q at the confidence, and losses by at most
+
+    L = w h + (1 - w) min(h, max(0, sum d_i)),       h = sqrt(sum max(0, d_i)^2),        w = 1/4,
+
+upwards, downwards likewise with -d_i. All numbers are about the same people, who have lost a part of each: a ratio, or
+a difference, has lost the difference of that, and where the bounds of one were chosen lower than those of another, a
+quarter of what one may have lost beside it. w was found by simulation (docs/benchmarks.md).
+
+With L on both sides together, the noise needs less than Q, as in `laws`: P(noise > q) + P(noise > q + L) is what may
+fail. That q falls from Q to r Q, where r is the quotient of the quantiles for one side and for two, and
+
+    q <= Q (r + (1 - r) exp(-L / (2 Q (1 - r)))),
+
+exact at L = 0 with its slope -1/2, and a few per cent too large between. It increases in r, which is taken to be the
+quotient that the interval of one of the numbers has, at its own A_i; that is not smaller.
 """
 
 from __future__ import annotations
@@ -15,7 +33,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from discreet.query.pooling import MIXED, Ends, double, is_pool, parsed
+from discreet.query.pooling import MIXED, Ends, Noise, double, is_pool, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,40 +42,52 @@ if TYPE_CHECKING:
 
 __all__ = ["shifted_ends"]
 
-_INFINITE, _NAN, _ZERO = "CAST('inf' AS DOUBLE)", "CAST('NaN' AS DOUBLE)", "CAST(0 AS DOUBLE)"
-_GIVEN, _MOVED = "_given", "_moved"
+_INFINITE, _NAN = "CAST('inf' AS DOUBLE)", "CAST('NaN' AS DOUBLE)"
+_GIVEN, _MOVED, _PARTS = "_given", "_moved", "_parts"
+
+_ALONE = 0.25
+"""w: which part of its allowance one number may have lost alone, where what several have lost cancels."""
 
 
 def shifted_ends(
-    value: exp.Expr, atoms: list[tuple[exp.Expr, Ends]], *, is_key: Callable[[exp.Expr], bool]
-) -> tuple[exp.Expr, exp.Expr]:
+    value: exp.Expr, atoms: list[tuple[exp.Expr, Ends]], *, noise: Noise, is_key: Callable[[exp.Expr], bool]
+) -> Ends:
     """The two ends of a value whose noisy numbers are `atoms`; `is_key` says what GROUP BY has as a whole."""
     from sqlglot import exp
 
     let = _Let({node.sql("duckdb"): ends for node, ends in atoms}, is_key)
     body = let.bound(value)
     value_of, below, above = let.spread(body)
-    unsure = " OR ".join(
-        [
-            "FALSE",
-            *(let.may_be_zero(ratio.expression) for ratio in body.find_all(exp.Div) if let.noisy(ratio.expression)),
-        ]
-    )
-    given = _struct(let.given)
-    moved = _struct(let.moved)
+    unsure = [let.may_be_zero(ratio.expression) for ratio in body.find_all(exp.Div) if let.noisy(ratio.expression)]
+    parts = {"value": value_of, "below": below, "above": above, "unsure": " OR ".join(["FALSE", *unsure])}
+    lossy, parts = let.lossy(body), parts | let.losses(body)
+    given, moved, listed = (_struct(fields) for fields in (let.given, let.moved, parts))
+    steps = f"[{given}]"
+    for name, fields in ((_GIVEN, moved), (_MOVED, listed)):
+        steps = f"list_transform({steps}, lambda {name}: {fields})"
     low, high = (
-        parsed(
-            f"list_transform(list_transform([{given}], lambda {_GIVEN}: {moved}), "
-            f"lambda {_MOVED}: {value_of} {sign} CASE WHEN {unsure} THEN {_INFINITE} ELSE {part} END)[1]"
-        )
-        for sign, part in (("-", below), ("+", above))
+        f"{_PARTS}.value {sign} CASE WHEN {_PARTS}.unsure THEN {_INFINITE} "
+        f"ELSE coalesce(NULLIF({_reach(moves, lossy, up=sign == '+')}, {_NAN}), {_INFINITE}) END"
+        for sign, moves in (("-", "below"), ("+", "above"))
     )
-    return low, high
+
+    def made(end: str) -> exp.Expr:
+        return written(f"list_transform({steps}, lambda {_PARTS}: {end})[1]")
+
+    def both(names: tuple[str, str]) -> exp.Expr:
+        quoted = (name.replace("'", "''") for name in names)
+        return written(f"unnest({made(_struct(dict(zip(quoted, (low, high), strict=True))))})")
+
+    nested = any(isinstance(node, exp.Subquery) for node, _ in atoms)  # of which the engine makes no copies
+    return Ends(made(low), made(high), noise, both=None if nested else both)
 
 
 @dataclass
 class _Let:
-    """Names for the parts of one expression: `given` for its numbers, `moved` for what becomes of it."""
+    """Names for the parts of one expression: `given` for its numbers, `moved` for what becomes of it.
+
+    If there are several numbers, those with ends by noise alone are moved to these, and `_lossy` are their names.
+    """
 
     ends: dict[str, Ends]
     is_key: Callable[[exp.Expr], bool]
@@ -65,6 +95,7 @@ class _Let:
     moved: dict[str, str] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict)
     _ends_of: dict[str, Ends] = field(default_factory=dict)
+    _lossy: list[str] = field(default_factory=list)
 
     def bound(self, value: exp.Expr) -> exp.Expr:
         """The value with a name in the place of every column, aggregate, window function, subquery and key."""
@@ -89,8 +120,26 @@ class _Let:
             self.given[name] = text
             if text in self.ends:
                 ends = self._ends_of[name] = self.ends[text]
-                self.given |= {f"{name}_low": ends.low.sql("duckdb"), f"{name}_high": ends.high.sql("duckdb")}
+                if len(self.ends) > 1 and ends.bare is not None:
+                    self._lose(name, text, ends, ends.bare)
+                else:
+                    self.given |= {f"{name}_low": ends.low.sql("duckdb"), f"{name}_high": ends.high.sql("duckdb")}
         return self._names[text]
+
+    def _lose(self, name: str, text: str, ends: Ends, bare: tuple[exp.Expr, exp.Expr]) -> None:
+        """A number with its ends by noise alone, itself when all is lost that may be, and r, which is 0 if that is 0.
+
+        With the ends l and h of the number x, and l' and h' by noise alone, h - x is q + A and x - l is q, so that
+        x + A = l + h - x, and r = 2 q / (h' - l') = (h - l - |A|) / (h' - l').
+        """
+        self._lossy.append(name)
+        low, high, under, over = (one.sql("duckdb") for one in (ends.low, ends.high, *bare))
+        self.given |= {
+            f"{name}_low": under,
+            f"{name}_high": over,
+            f"{name}_lost": f"TRY_CAST({low} AS DOUBLE) + {high} - {text}",
+            f"{name}_wide": f"TRY_CAST({high} AS DOUBLE) - {low}",
+        }
 
     def noisy(self, body: exp.Expr) -> list[str]:
         """The noisy numbers in a part of the expression, by name."""
@@ -100,7 +149,7 @@ class _Let:
         return sorted(name for name in names if name in self._ends_of)
 
     def spread(self, body: exp.Expr) -> tuple[str, str, str]:
-        """SQL of a part of the expression, and of how far it may be below and above."""
+        """SQL of a part of the expression, and of how far its noise may move it down and up."""
         centre = self._moved(body, None)
         kinds = {self._ends_of[name].noise.name for name in self.noisy(body)}
         shifts: dict[str, list[tuple[str, str]]] = {}
@@ -110,17 +159,44 @@ class _Let:
         below, above = (_combined(centre, list(shifts.values()), up=up) for up in (False, True))
         return centre, below, above
 
+    def lossy(self, body: exp.Expr) -> list[str]:
+        """The numbers in a part of the expression of which something may be cut off, by name."""
+        return [name for name in self.noisy(body) if name in self._lossy]
+
+    def losses(self, body: exp.Expr) -> dict[str, str]:
+        """SQL of how far below and above the expression is when all of one number is lost that may be, and of r."""
+        lossy, centre = self.lossy(body), self._moved(body, None)
+        found: dict[str, str] = {}
+        for name in lossy:
+            lost = (self._moved(body, name, "lost"),)
+            found |= {f"{name}_down": _gaps(centre, lost, up=False), f"{name}_up": _gaps(centre, lost, up=True)}
+        parts = ", ".join(self._stored(_quotient(f"{_GIVEN}.{name}")) for name in lossy)
+        return found | {"part": f"greatest(0, {parts})"} if lossy else {}
+
     def may_be_zero(self, body: exp.Expr) -> str:
         """SQL of whether the interval of a denominator has 0 in it."""
         from sqlglot import exp
 
-        if isinstance(body, exp.Column):
-            low, high = (self._stored(double(_at_end(body, end)).sql("duckdb")) for end in ("low", "high"))
-            return f"coalesce({low} <= 0 AND {high} >= 0, TRUE)"
+        if len(self.noisy(body)) == 1 and not any(self.noisy(one.expression) for one in body.find_all(exp.Div)):
+            return self._changes_sign(body, *self.noisy(body))
         centre, below, above = self.spread(body)
+        lost = [self._moved(body, name, "lost") for name in self.lossy(body)]
+        below, above = (
+            " + ".join([noise, *(_gaps(centre, (one,), up=up) for one in lost)])
+            for noise, up in ((below, False), (above, True))
+        )
         inner = [self.may_be_zero(one.expression) for one in body.find_all(exp.Div) if self.noisy(one.expression)]
-        inside = f"coalesce({centre} - {below} <= 0 AND {centre} + {above} >= 0, TRUE)"
+        inside = f"coalesce({centre} - ({below}) <= 0 AND {centre} + ({above}) >= 0, TRUE)"
         return f"({' OR '.join([*inner, inside])})"
+
+    def _changes_sign(self, body: exp.Expr, name: str) -> str:
+        """SQL of whether a denominator with one noisy number has another sign, or none, at one of its ends."""
+        centre, low, high = (self._moved(body, name if end else None, end) for end in ("", "low", "high"))
+        ends = [low, high]
+        if name in self._lossy:
+            lost = self._moved(body, name, "lost")
+            ends += [f"({lost} + {end} - {centre})" for end in (low, high)]
+        return f"coalesce({' OR '.join(f'{centre} * {end} <= 0' for end in ends)}, TRUE)"
 
     def _moved(self, body: exp.Expr, name: str | None, end: str = "") -> str:
         """A name for the part of the expression with one number at an end of its interval."""
@@ -129,13 +205,17 @@ class _Let:
         def change(node: exp.Expr) -> exp.Expr:
             return _at_end(node, end) if isinstance(node, exp.Column) and node.name == name else node
 
-        return self._stored(double(body.transform(change)).sql("duckdb"))
+        moved = double(body.transform(change)).sql("duckdb")
+        return self._stored(moved if name is None else f"coalesce({moved}, {_NAN})")
 
     def _stored(self, text: str) -> str:
+        return f"{_MOVED}.{self._kept(text)}"
+
+    def _kept(self, text: str) -> str:
         if text not in self._names:
             name = self._names[text] = f"m{len(self.moved)}"
             self.moved[name] = text
-        return f"{_MOVED}.{self._names[text]}"
+        return self._names[text]
 
 
 def _at_end(column: exp.Column, end: str) -> exp.Expr:
@@ -150,14 +230,36 @@ def _struct(fields: dict[str, str]) -> str:
 
 def _combined(centre: str, shifts: list[list[tuple[str, str]]], *, up: bool) -> str:
     """SQL of how far the value may be above (below): the root of the squares over independent noises."""
-    squares = []
-    for numbers in shifts:
-        parts = []
-        for ends in numbers:
-            gaps = [
-                f"coalesce(NULLIF({one} - {other}, {_NAN}), {_INFINITE})"
-                for one, other in (((end, centre) if up else (centre, end)) for end in ends)
-            ]
-            parts.append(f"greatest({_ZERO}, {', '.join(gaps)})")
-        squares.append(f"pow({' + '.join(parts)}, 2)")
+    squares = [f"pow({' + '.join(_gaps(centre, ends, up=up) for ends in numbers)}, 2)" for numbers in shifts]
     return f"sqrt({' + '.join(squares)})"
+
+
+def _gaps(centre: str, ends: tuple[str, ...], *, up: bool) -> str:
+    """SQL of how far the farthest of these is above (below), NaN if one is: to the engine that is the largest."""
+    gaps = (f"{end} - {centre}" if up else f"{centre} - {end}" for end in ends)
+    return f"greatest(0, {', '.join(gaps)})"
+
+
+def _quotient(x: str) -> str:
+    """SQL of r by the interval of one number; NULL if it allows for nothing."""
+    return f"({x}_wide - abs(NULLIF({x}_lost - {x}, 0))) / NULLIF({x}_high - {x}_low, 0)"
+
+
+def _reach(noise: str, lossy: list[str], *, up: bool) -> str:
+    """SQL of how far an end is: the noise, as far as losses leave room for it, and what may be lost on this side."""
+    noise, part = (f"{_PARTS}.{name}" for name in (noise, "part"))
+    if not lossy:
+        return noise
+    downs, ups = ([f"{_PARTS}.{name}_{end}" for name in lossy] for end in ("down", "up"))
+    less, more = _lost(downs, ups), _lost(ups, downs)
+    fall = f"exp(-least(({less} + {more}) / (2 * greatest({noise}, 1e-300) * greatest(1 - {part}, 1e-9)), 700))"
+    return f"{noise} * least({part} + (1 - {part}) * {fall}, 1) + {more if up else less}"
+
+
+def _lost(these: list[str], others: list[str]) -> str:
+    """SQL of L, from what losses change in this direction and in the other one."""
+    if len(these) == 1:
+        return these[0]
+    together = f"sqrt({' + '.join(f'{one} * {one}' for one in these)})"
+    net = f"greatest(0, {' + '.join(these)} - {' - '.join(others)})"
+    return f"({_ALONE} * {together} + {1 - _ALONE} * least({together}, {net}))"
