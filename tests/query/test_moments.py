@@ -129,3 +129,11 @@ def test_large_values_without_bounds_come_with_a_caution() -> None:
         assert "avg(ms): values beyond ±2^31 count as that, and there may be such: state bounds" in large.cautions
         assert "there may be such: state bounds" in str(large)
         assert curator.sql("SELECT AVG(s) AS m FROM t", epsilon=5.0).cautions == ()
+
+
+def test_averages_of_whole_numbers_are_not_rounded() -> None:
+    for bounds, rounding in (((0.0, 100.0), 0.0), ((0.0, 2.0**32), 1.0), (None, 0.0)):
+        mean = Aggregate("avg", "a0", "m", "x", bounds=bounds, kind="integer", middle=True)
+        assert moments_of(mean, (mean,))[0].rounding == rounding
+    mean = Aggregate("avg", "a0", "m", "x", kind="float")
+    assert moments_of(mean, (mean,))[0].rounding == 2.0**-17

@@ -118,8 +118,7 @@ def _interval(measured: Measured, aggregate: Aggregate, confidence: float) -> In
         return sums[0].sum_interval(sums[1], centre, confidence)
     if function == "avg":
         low, high = sums[0].ratio_interval(sums[1], confidence, centre)
-        rounded = moments[0].quantum / 2  # what a value, and so an average of them, may be off by
-        low, high = low - rounded, high + rounded
+        low, high = low - moments[0].rounding, high + moments[0].rounding
         return _within(low, aggregate.bounds), _within(high, aggregate.bounds)
     total, number, squares = sums
     low, high = variance_interval(total, number, squares, confidence, moments[2].lift)

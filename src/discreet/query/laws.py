@@ -186,10 +186,10 @@ def variance_interval(
     r"""An interval of V = squares / number + lift - (total / number)^2, by the joint law of the three noises.
 
     With the true mean m and variance V the number T = squares - 2 m total + (m^2 + lift - V) number is its noise
-    X'' - 2 m X + (m^2 + lift - V) X' and nothing else. With the noisy mean in the place of m, a distance d from it, it is
-    n (noisy V - V) = T - n d^2. So the interval has all V with |n (noisy V - V)| within the quantile of the noise of T,
-    as for a ratio, and its upper end is higher by the mean of d^2. What the noisy mean changes in the quantile is left
-    out: it is small where d is small beside the mean, or the mean beside the spread.
+    X'' - 2 m X + (m^2 + lift - V) X' and nothing else. With the noisy mean in the place of m, a distance d from it, it
+    is n (noisy V - V) = T - n d^2. So the interval has all V with |n (noisy V - V)| within the quantile of the noise of
+    T, as for a ratio, and its upper end is higher by the mean of d^2. What the noisy mean changes in the quantile is
+    left out: it is small where d is small beside the mean, or the mean beside the spread.
 
     People with the largest squares weigh less, in all three sums. What that takes from V is allowed for by half of the
     allowance of the squares, as in `NoisySum.interval`.

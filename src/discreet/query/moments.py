@@ -111,6 +111,12 @@ class Moment:
         return math.ldexp(1.0, self.exponent)
 
     @property
+    def rounding(self) -> float:
+        """By how much what a row counts for may differ from its value: nothing for whole numbers in whole steps."""
+        whole = self.integer and float(self.centre).is_integer() and self.quantum <= 1
+        return 0.0 if self.counts or (whole and self.kind == "sum") else self.quantum / 2
+
+    @property
     def smallest(self) -> float:
         """The smallest bound on one unit that makes sense, in quanta: one row, or a small value if that is unknown."""
         if self.counts:
