@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import pickle
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -79,6 +81,51 @@ def test_a_curator_lives_through_a_fork(tmp_path: Path, kind: str, used: bool) -
         assert abs(found[0][0] - 15_000) < 300
         assert curator.sql(ASKED, epsilon=5.0).repeated == used
         assert curator.remaining == pytest.approx(80.0)
+
+
+POSTPROCESSED = [
+    "SELECT COUNT(*) * 2 AS n FROM t",
+    "SELECT x > 5 AS k, COUNT(*) AS n FROM t GROUP BY k HAVING COUNT(*) > 5 ORDER BY n",
+]
+
+
+@pytest.mark.skipif(not FORK, reason="this system does not fork")
+@pytest.mark.parametrize("asked", POSTPROCESSED)
+def test_a_child_finishes_answers_as_its_parent_did(tmp_path: Path, asked: str) -> None:
+    """The place where answers are finished is a database, too."""
+    with _opened(_parquet(tmp_path), tmp_path) as curator:
+        curator.sql(asked, epsilon=5.0)
+        assert len(_in_child(lambda: curator.sql(asked, epsilon=4.0).fetchall())) in (1, 2)
+
+
+ENDING = """
+import os, sys, warnings
+warnings.simplefilter("ignore")
+from discreet import Budget, Curator
+curator = Curator.open(sys.argv[1], unit="u", budget=Budget(epsilon=90.0), ledger=sys.argv[2], name="t")
+asked = "SELECT COUNT(*) * 2 AS n FROM t"
+curator.sql(asked, epsilon=5.0)
+child = os.fork()
+if child == 0:
+    if "ask" in sys.argv[3]:
+        curator.sql(asked, epsilon=4.0)
+    if "close" in sys.argv[3]:
+        curator.close()
+    sys.exit(7)
+_, status = os.waitpid(child, 0)
+print(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not FORK, reason="this system does not fork")
+@pytest.mark.parametrize("does", ["nothing", "ask", "ask and close"])
+def test_a_child_ends_in_peace(tmp_path: Path, does: str) -> None:
+    """The interpreter of the child ends, and with it all objects: DuckDB would wait for threads, or crash."""
+    given = [str(_parquet(tmp_path)), str(tmp_path / "spent.ledger"), does]
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING, *given], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout == "7\n"
 
 
 @pytest.mark.skipif(not FORK, reason="this system does not fork")

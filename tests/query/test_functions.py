@@ -77,6 +77,12 @@ def test_the_years_of_an_age_are_the_complete_ones(engine, sql):
     assert _values(engine, "date_sub('year', born, seen)", "SUM") == years
 
 
+def test_texts_that_would_grow_too_long_are_null(engine):
+    [block] = parse("SELECT repeat(s, 1000) AS k, COUNT(*) FROM p GROUP BY k", CATALOG).blocks
+    long = block.rows.replace("people", "(SELECT 1 AS u, repeat('x', 1049) AS s UNION ALL SELECT 2, repeat('x', 1048))")
+    assert sorted((u, k and len(k)) for u, k in engine.execute(long).fetchall()) == [(1, None), (2, 1_048_000)]
+
+
 def test_days_that_do_not_exist_are_null(engine):
     days = _key(engine, "make_date(2024, n, 30)")
     assert [day and day.isoformat() for day in days] == ["2024-03-30", "2024-12-30", "2024-01-30", None, None]

@@ -137,3 +137,12 @@ def test_averages_of_whole_numbers_are_not_rounded() -> None:
         assert moments_of(mean, (mean,))[0].rounding == rounding
     mean = Aggregate("avg", "a0", "m", "x", kind="float")
     assert moments_of(mean, (mean,))[0].rounding == 2.0**-17
+
+
+@pytest.mark.parametrize("unit", ["u", "row"])
+def test_a_constant_that_is_next_to_nothing_is_added_up(unit: str) -> None:
+    rows = pa.table({"u": np.arange(300)})
+    with Curator.open({"t": rows}, unit=unit, budget=Budget(epsilon=90.0), ledger=":memory:") as curator:
+        for number in ("5e-324", "1e-290", "1e-20", "0"):
+            [(total,)] = curator.sql(f"SELECT SUM({number}) FROM t", epsilon=5.0).fetchall()
+            assert abs(total) < 1

@@ -17,6 +17,7 @@ from discreet.engines.csv_files import csv_header, csv_rows
 from discreet.engines.encodings import in_utf8
 from discreet.engines.failures import guarded
 from discreet.engines.frames import frame_of, unreadable
+from discreet.engines.inherited import Holder
 from discreet.engines.listings import Listings
 from discreet.engines.names import closest, distinct_names, literal, literals, plain_type, quoted
 from discreet.engines.parquet import parquet_rows
@@ -52,7 +53,7 @@ _FULL = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE", "DATETIME": "TIMESTAMP"}
 _ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 
 
-class DuckDBEngine:
+class DuckDBEngine(Holder):
     """An in-memory DuckDB that reads the registered sources and nothing else.
 
     Register sources first; the first session seals the engine: from then on it can open no other file, load nothing and
@@ -64,6 +65,7 @@ class DuckDBEngine:
     def __init__(self, *, memory_limit: str | None = None, threads: int | None = None) -> None:
         import duckdb
 
+        super().__init__()
         spill = Spill()
         self._finalizer = weakref.finalize(self, spill.remove)
         self._folder = spill.path

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.failures import guarded
+from discreet.engines.inherited import Holder
 from discreet.engines.names import quoted
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Sandbox", "sandbox"]
 
 
-class Sandbox:
+class Sandbox(Holder):
     """An in-memory DuckDB without files, network, extensions or settings, apart from any engine.
 
     What runs here cannot reach the data: post-processing of a private answer is safe by construction. Results keep the
@@ -35,6 +36,7 @@ class Sandbox:
     def __init__(self) -> None:
         import duckdb
 
+        super().__init__()
         self._root = duckdb.connect(
             ":memory:",
             config={

@@ -16,15 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Data"]
 
-_left_behind: list[DuckDBEngine] = []
-"""Engines of a parent: to end one, a child would have to wait for threads that it does not have."""
-
 
 class Data:
     """Tables as they were when they were opened; files that have changed since are refused.
 
-    A fork copies an engine without its threads, and the copy waits for them without end. So a process that was forked
-    off opens the same files anew, and reads the same tables in memory, when it asks for the first time.
+    A fork copies an engine without its threads, and the copy waits for them without end (see `engines.inherited`). So a
+    process that was forked off opens the same files anew, and reads the same tables in memory, when it asks for the
+    first time.
     """
 
     def __init__(self, policy: Policy, *, memory_limit: str | None = None, threads: int | None = None) -> None:
@@ -61,7 +59,6 @@ class Data:
             for name, table in self._policy.tables.items()
         }
         self.check()
-        _left_behind.append(before)
         self._engine, self.catalog = self._opened(replace(self._policy, tables=tables))
         self._process = os.getpid()
 

@@ -43,6 +43,7 @@ _KEYS = frozenset(
     | {"DATE", "TIMESTAMP", "TIME", "UUID", "ENUM"}
 )
 _FINEST, _LARGEST, _WIDEST = 1e-15, 1e18, 1e9
+_SMALLEST = 1e-280  # of values that are all the same: their quantum is a double, too
 
 
 @dataclass(frozen=True)
@@ -276,7 +277,8 @@ def _bounded(aggregate: Aggregate, options: Options) -> Aggregate:
         return aggregate
     low, high = float(bounds[0]), float(bounds[1])
     most, width = max(abs(low), abs(high)), high - low
-    if most <= _LARGEST and (width == 0 or (width >= _FINEST and most <= width * _WIDEST)):
+    one = width == 0 and (most == 0 or most >= _SMALLEST)
+    if most <= _LARGEST and (one or (width >= _FINEST and most <= width * _WIDEST)):
         return replace(aggregate, bounds=(low, high))
     if stated is None:  # derived from the question, and of no use
         return replace(aggregate, bounds=None)

@@ -34,6 +34,9 @@ __all__: list[str] = []
 _WIDEST = 1000
 """So many characters a text is padded to, at most."""
 
+_LONGEST = 1 << 20
+"""Bytes of a text that is made by repeating: longer ones are NULL."""
+
 
 def _text(function: str) -> Handler:
     def apply(at: Expressions, node: exp.Func) -> Value:
@@ -98,7 +101,8 @@ def _repeated(at: Expressions, node: exp.Repeat) -> Value:
     value, times = at.text(node.this), at.constant(node.args.get("times"), int, "the number of times")
     if not 0 <= times <= _WIDEST:
         raise at.source.refusal(f"{times} times are not supported", advice=f"repeat up to {_WIDEST} times", at=node)
-    return derived(f"REPEAT({value.sql}, {times})", VARCHAR, (value,), weight=value.weight * max(1, times))
+    short = f"CASE WHEN STRLEN({value.sql}) <= {_LONGEST // max(1, times)} THEN {value.sql} END"
+    return derived(f"REPEAT({short}, {times})", VARCHAR, (value,), weight=value.weight * max(1, times))
 
 
 def _translated(at: Expressions, node: exp.Translate) -> Value:

@@ -22,12 +22,12 @@ _FINITE = "BETWEEN CAST('-1.7976931348623157e308' AS DOUBLE) AND CAST('1.7976931
 _SINE = "BETWEEN CAST('-1' AS DOUBLE) AND CAST('1' AS DOUBLE)"
 
 
-def _function(name: str, bounds: tuple[float, float], *, where: str = _FINITE) -> Handler:
+def _function(name: str, bounds: tuple[float, float], *, where: str | None = _FINITE) -> Handler:
     """A function of one number that the engine has where a condition holds, and of others raises an error."""
 
     def apply(at: Expressions, node: exp.Func) -> Value:
         value = at.number(node.this)
-        argument = f"CASE WHEN {value.double} {where} THEN {value.double} END"
+        argument = value.double if where is None else f"CASE WHEN {value.double} {where} THEN {value.double} END"
         return derived(f"{name}({argument})", DOUBLE, (value,), bounds=bounds)
 
     return apply
@@ -49,7 +49,7 @@ HANDLERS.update(
         exp.Tan: _function("TAN", EVERYWHERE),
         exp.Asin: _function("ASIN", (-_RIGHT, _RIGHT), where=_SINE),
         exp.Acos: _function("ACOS", (0.0, math.pi), where=_SINE),
-        exp.Atan: _function("ATAN", (-_RIGHT, _RIGHT)),
+        exp.Atan: _function("ATAN", (-_RIGHT, _RIGHT), where=None),
         exp.Atan2: _direction,
         exp.Radians: _scaled(math.pi / 180),
         exp.Degrees: _scaled(180 / math.pi),
