@@ -34,8 +34,8 @@ __all__: list[str] = []
 _WIDEST = 1000
 """So many characters a text is padded to, at most."""
 
-_LONGEST = 1 << 20
-"""Bytes of a text that is made by repeating: longer ones are NULL."""
+_GROWS, _LONGEST = 8, 1 << 24
+"""A text that a function may make more than so many times as long is NULL if it might have more than so many bytes."""
 
 
 def _text(function: str) -> Handler:
@@ -101,8 +101,15 @@ def _repeated(at: Expressions, node: exp.Repeat) -> Value:
     value, times = at.text(node.this), at.constant(node.args.get("times"), int, "the number of times")
     if not 0 <= times <= _WIDEST:
         raise at.source.refusal(f"{times} times are not supported", advice=f"repeat up to {_WIDEST} times", at=node)
-    short = f"CASE WHEN STRLEN({value.sql}) <= {_LONGEST // max(1, times)} THEN {value.sql} END"
-    return derived(f"REPEAT({short}, {times})", VARCHAR, (value,), weight=value.weight * max(1, times))
+    sql = f"REPEAT({_short(value, times)}, {times})"
+    return derived(sql, VARCHAR, (value,), weight=value.weight * max(1, times))
+
+
+def _short(value: Value, times: int) -> str:
+    """SQL of the text if it stays short when it grows so many times, else NULL: nobody can fill the memory by it."""
+    if times <= _GROWS:
+        return value.sql
+    return f"CASE WHEN STRLEN({value.sql}) <= {_LONGEST // times} THEN {value.sql} END"
 
 
 def _translated(at: Expressions, node: exp.Translate) -> Value:
@@ -145,7 +152,8 @@ def _replace(at: Expressions, node: exp.Replace) -> Value:
     old = at.constant(node.expression, str, "the text to replace")
     new = at.constant(node.args.get("replacement") or exp.Literal.string(""), str, "the replacement")
     weight = value.weight * max(1, len(new))
-    return derived(f"REPLACE({value.sql}, {string(old)}, {string(new)})", VARCHAR, (value,), weight=weight)
+    sql = f"REPLACE({_short(value, len(new))}, {string(old)}, {string(new)})"
+    return derived(sql, VARCHAR, (value,), weight=weight)
 
 
 def _split_part(at: Expressions, node: exp.SplitPart) -> Value:
@@ -254,7 +262,7 @@ def _pattern_replaced(at: Expressions, node: exp.RegexpReplace) -> Value:
     if not set(flags) <= set("gic"):
         raise at.source.refusal("these flags are not known", advice="use 'g' (all matches) and 'i' (any case)", at=node)
     weight = value.weight * (1 + len(new)) + len(new)  # a match may be empty: before every character, and at the end
-    sql = f"REGEXP_REPLACE({value.sql}, {string(pattern)}, {string(new)}, {string(flags)})"
+    sql = f"REGEXP_REPLACE({_short(value, 1 + len(new))}, {string(pattern)}, {string(new)}, {string(flags)})"
     return derived(sql, VARCHAR, (value,), weight=weight)
 
 
