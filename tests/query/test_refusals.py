@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from discreet.errors import QueryRefused
-from discreet.query.catalog import Catalog, Column
+from discreet.query.catalog import Catalog, Column, Table
 from discreet.query.parse import parse
 from query import shop
 
@@ -489,3 +489,14 @@ def test_what_stands_behind_the_question_does_not_matter(end: str) -> None:
 def test_more_and_less_than_one_question_are_refused(text: str) -> None:
     with pytest.raises(QueryRefused):
         parse(text, shop.CATALOG)
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT AVG(#) FROM t", "SELECT COUNT(*) FROM t WHERE u + # > 3", "SELECT #, COUNT(*) FROM t"]
+)
+def test_a_column_that_is_a_word_of_sql_is_to_be_quoted(sql: str) -> None:
+    catalog = Catalog({"t": Table("t", (Column("u", "BIGINT"), Column("alter", "INTEGER")), "t", "unit", "u")})
+    with pytest.raises(QueryRefused, match='there is a column "alter", which is also a word of SQL'):
+        parse(sql.replace("#", "alter"), catalog)
+    grouped = " GROUP BY 1" if sql.endswith("COUNT(*) FROM t") else ""
+    parse(sql.replace("#", '"alter"') + grouped, catalog)

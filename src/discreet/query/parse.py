@@ -183,7 +183,10 @@ def _syntax(source: Source, error: Any, catalog: Catalog) -> Exception:
         advice = f"there is a {what} {quoted(name)}: a name with spaces or signs stands in double quotes"
         return source.refusal_at(place, f"the SQL cannot be read{near}", advice=advice)
     advice = "check commas, parentheses and the spelling"
-    if word.lower() in _RESERVED:
+    known = next((one.name for table in catalog for one in table.columns if one.name.lower() == word.lower()), None)
+    if known is not None:
+        advice = f"there is a column {quoted(known)}, which is also a word of SQL: it stands in double quotes"
+    elif word.lower() in _RESERVED:
         advice += f'; a name that is a word of SQL is written "{word[:40]}"'
     return source.refusal_at(span, f"the SQL cannot be read{near}", advice=advice)
 
