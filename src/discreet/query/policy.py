@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import count, truth, words
 from discreet.engines.encodings import known_encoding
-from discreet.engines.frames import unreadable
 from discreet.engines.names import closest, plain_type, quoted
-from discreet.engines.paths import files_of, in_files
 from discreet.errors import InvalidArgument, PolicyError
 from discreet.ledger.names import name as checked_name
+from discreet.query.sources import OWN, by_name, in_csv, public_sources, sources_of, table_name
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -24,13 +23,11 @@ if TYPE_CHECKING:
     from discreet.engines import Engine
     from discreet.query.catalog import Catalog
 
-__all__ = ["ColumnPolicy", "Policy", "TablePolicy", "placed", "table_name"]
+__all__ = ["ColumnPolicy", "Policy", "TablePolicy", "placed"]
 
 EVERYBODY = "*"
 _SHOWN = 5
-_FILES = (".toml", ".yaml", ".yml")
 _HASH = re.compile(r"[0-9a-f]{64}")
-_OWN = re.compile(r"noisy_\d+|q__.*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,7 @@ class TablePolicy:
             object.__setattr__(self, name, count(name, value, least=1))
         if self.rows_per_unit not in (None, 1):
             raise InvalidArgument("rows_per_unit", self.rows_per_unit, "write 1, or leave it out and set max_rows")
-        object.__setattr__(self, "columns", _by_name("columns", self.columns, "{'age': ColumnPolicy(...)}"))
+        object.__setattr__(self, "columns", by_name("columns", self.columns, "{'age': ColumnPolicy(...)}"))
         if not self.public and any(column.unique for column in self.columns.values()):
             raise InvalidArgument(
                 "unique",
@@ -185,7 +182,7 @@ class Policy:
                 "shared", True, f"the budget of '{EVERYBODY}' in analysts bounds what each of them sees: leave out one"
             )
         words("name", self.name, advice="give the data set a name: the ledger knows it by that")
-        object.__setattr__(self, "tables", _by_name("tables", self.tables, "{'visits': TablePolicy(...)}"))
+        object.__setattr__(self, "tables", by_name("tables", self.tables, "{'visits': TablePolicy(...)}"))
         object.__setattr__(self, "analysts", _by_analyst(self.analysts))
         object.__setattr__(self, "periods", _by_analyst(self.periods))
         for name in self.periods:
@@ -198,7 +195,7 @@ class Policy:
             quoted(name)
             if name.lower() in folded:
                 raise InvalidArgument("tables", name, f"'{folded[name.lower()]}' is the same table: case is ignored")
-            if _OWN.fullmatch(name):
+            if OWN.fullmatch(name):
                 raise InvalidArgument(
                     "tables", name, "choose another name: noisy_0, noisy_1, ... and q__... are names of answers"
                 )
@@ -243,9 +240,9 @@ class Policy:
                 "pass the name of one column, or 'row'; make one column of several that identify a person, and write a "
                 "policy for tables with units of their own",
             )
-        sources = _sources(source, name=name, table=table, unit=unit)
-        about_nobody = _public(public, people=sources)
-        encoded = _in_csv([*sources.items(), *about_nobody.items()], encoding)
+        sources = sources_of(source, name=name, table=table, unit=unit)
+        about_nobody = public_sources(public, people=sources)
+        encoded = in_csv([*sources.items(), *about_nobody.items()], encoding)
         declared = _columns({} if columns is None else columns, people=list(sources), tables=[*sources, *about_nobody])
         tables = {
             key: TablePolicy(
@@ -304,33 +301,13 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
-def _by_name(argument: str, given: Any, example: str) -> dict[str, Any]:
-    """What is said by name."""
-    if not isinstance(given, Mapping):
-        raise InvalidArgument(argument, given, f"pass a mapping by name, such as {example}")
-    for name in given:
-        if not isinstance(name, str) or not name:
-            raise InvalidArgument(argument, name, f"a name is a text, as in {example}")
-    return dict(given)
-
-
-def _public(public: Mapping[str, Any] | None, *, people: Mapping[str, Any]) -> dict[str, tuple[Any, str | None]]:
-    """The sources that are public, by name, each with the table of a database."""
-    given = {} if public is None else _by_name("public", public, "{'cities': 'cities.csv'}")
-    found = {key: (source, _stored(key, source)) for key, source in given.items()}
-    for key in found:
-        if key.lower() in (name.lower() for name in people):
-            raise InvalidArgument("public", key, "this is the name of a table with a unit: it cannot be public, too")
-    return found
-
-
 def _columns(
     columns: Mapping[str, ColumnPolicy | Mapping[str, Any]], *, people: Sequence[str], tables: Sequence[str]
 ) -> dict[str, dict[str, ColumnPolicy]]:
     """The columns that are declared of each table: those of the only one of people, else those named "table.column"."""
     found: dict[str, dict[str, ColumnPolicy]] = {table: {} for table in tables}
     folded = {table.lower(): table for table in tables}
-    for name, facts in _by_name("columns", columns, "{'age': {'bounds': (0, 120)}}").items():
+    for name, facts in by_name("columns", columns, "{'age': {'bounds': (0, 120)}}").items():
         alone = len(tables) == 1 or (len(people) == 1 and "." not in name)
         table, _, column = (people[0], "", name) if alone else name.partition(".")
         if table.lower() not in folded or not column:
@@ -364,92 +341,3 @@ def _column(name: str, facts: ColumnPolicy | Mapping[str, Any]) -> ColumnPolicy:
         if key not in known:
             raise PolicyError(f"columns['{name}']", f"unknown field '{key}'", closest(str(key), known))
     return ColumnPolicy(**facts)
-
-
-def _sources(source: Any, *, name: str | None, table: str | None, unit: str) -> dict[str, tuple[Any, str | None]]:
-    """Tables by name, each with its source and the table of a database."""
-    if name is not None:
-        words("name", name, advice="give the data a name, as text: questions and the ledger know it by that")
-    if table is not None:
-        words("table", table, advice="pass the name of a table of the database, as text")
-    if isinstance(source, Mapping):
-        if table is not None:
-            raise InvalidArgument("table", table, "a mapping of sources names its tables itself")
-        if any(_is_column(one) or (key == unit and isinstance(one, list)) for key, one in source.items()):
-            raise unreadable(source)
-        named = _by_name("source", source, "{'visits': 'visits.csv', 'patients': 'patients.csv'}")
-        return {key: (one, _stored(key, one)) for key, one in named.items()}
-    if in_files(source):
-        for text in map(os.fsdecode, [source] if isinstance(source, str | os.PathLike) else source):
-            if text.lower().endswith(_FILES):
-                raise InvalidArgument("source", text, "this is a policy: use Policy.load, which takes no unit")
-        files = files_of(source)
-        if files.kind == "database":
-            database = files.paths[0]
-            if table is not None:
-                return {name or table.rpartition(".")[2]: (database, table)}
-            return _tables_with(unit, database)
-    elif table is not None:
-        raise InvalidArgument(
-            "table", table, "only a database has tables to choose from; name= is what questions call it"
-        )
-    return {name or table_name(source): (source, table)}
-
-
-def _in_csv(sources: list[tuple[str, tuple[Any, str | None]]], encoding: str | None) -> dict[str, str]:
-    """The encoding of the sources that are CSV files, by name, if one is declared."""
-    if encoding is None:
-        return {}
-    found = {key: encoding for key, (one, _) in sources if in_files(one) and files_of(one).kind == "csv"}
-    if not found:
-        raise InvalidArgument("encoding", encoding, "leave it out: only CSV files have one")
-    return found
-
-
-def _is_column(source: Any) -> bool:
-    """Whether it is one column, which many people put into a dict, and not a table."""
-    if isinstance(source, list | tuple):
-        return not in_files(source)
-    return (hasattr(source, "__array__") or hasattr(source, "to_numpy")) and not hasattr(source, "columns")
-
-
-def _stored(name: str, source: Any) -> str | None:
-    """The table to read if the source is a database: the one of this name."""
-    return name if in_files(source) and files_of(source).kind == "database" else None
-
-
-def _tables_with(unit: str, database: str | os.PathLike[str]) -> dict[str, tuple[Any, str | None]]:
-    """The tables of a database that have the unit; with unit = "row", all of them."""
-    from discreet.engines import DuckDBEngine
-
-    found: dict[str, tuple[Any, str | None]] = {}
-    seen: list[str] = []
-    with DuckDBEngine(threads=1) as engine:
-        for position, stored in enumerate(engine.tables(database)):
-            relation = engine.register(f"t{position}", database, table=stored)
-            names = [column for column, _ in engine.schema(relation)]
-            seen += names
-            if unit.lower() == "row" or unit.lower() in (column.lower() for column in names):
-                short = stored.rpartition(".")[2]
-                found[stored if short in found else short] = (database, stored)
-    if not found:
-        raise InvalidArgument(
-            "unit", unit, f"no table of the database has this column. {closest(unit, [*dict.fromkeys(seen)])}"
-        )
-    return found
-
-
-def table_name(source: Any) -> str:
-    """A name for the table of a source: "visits" for visits.parquet, visits/*.parquet and visits_*.csv.gz."""
-    if not in_files(source) or not source:
-        return "data"
-    if not isinstance(source, str | os.PathLike):
-        names = [Path(os.fsdecode(one)).name for one in source]
-        same = next((i for i, signs in enumerate(zip(*names, strict=False)) if len(set(signs)) > 1), len(names[0]))
-        source = Path(os.fsdecode(source[0])).parent / f"{names[0][:same].rstrip('0123456789')}*"
-    path = Path(os.fsdecode(source))
-    for part in (path.name, *(parent.name for parent in path.parents)):
-        stem = re.split(r"[*?\[.]", part, maxsplit=1)[0].strip("_- ")
-        if stem and not _OWN.fullmatch(stem):
-            return stem
-    return "data"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from discreet.engines.names import closest
 from discreet.errors import InvalidArgument
 from discreet.query.declared import family, identifies, never_identifies
-from discreet.query.policy import table_name
+from discreet.query.sources import table_name
 from discreet.query.suggestions import suggestion
 
 if TYPE_CHECKING:
