@@ -119,7 +119,9 @@ def test_encodings_of_single_bytes_are_known(given: str) -> None:
 def test_names_in_another_encoding_are_not_guessed(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(TEXT.encode("cp1252"))
-    with pytest.raises(SourceError, match=r'is not in UTF-8\. Declare its encoding, as in encoding = "wind'):
+    with pytest.raises(
+        SourceError, match=r'is not in UTF-8\. Declare its encoding, in a policy or to Curator\.open: encoding="wind'
+    ):
         rows(path)
 
 

@@ -81,8 +81,8 @@ def test_rows_without_one_of_both_are_left_out() -> None:
         ("CORR(y, z)", "'corr(y, z)' needs bounds of z"),
         ("CORR(y + z, x)", "needs bounds of y + z"),
         ("CORR(s, x)", "a number is needed here, and 's' is a text"),
-        ("CORR(DISTINCT y, x)", "is not understood|is not supported|does not parse|cannot be read"),
-        ("CORR(y)", "is not understood|takes|argument|cannot be read"),
+        ("CORR(DISTINCT y, x)", "the SQL cannot be read"),
+        ("CORR(y)", "the SQL cannot be read"),
     ],
 )
 def test_what_cannot_be_bounded_is_refused(sql: str, words: str) -> None:

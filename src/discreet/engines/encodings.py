@@ -61,7 +61,7 @@ def first_line(path: str, *, encoding: str | None) -> str:
     if decoded:
         raise _unreadable(path)
     why = "is not in UTF-8" if encoding is None else f"has a first line that is not in {encoding}"
-    advice = 'Declare its encoding, as in encoding = "windows-1252", or convert it to UTF-8.'
+    advice = 'Declare its encoding, in a policy or to Curator.open: encoding="windows-1252"; or convert it to UTF-8.'
     raise SourceError(path, why, advice)
 
 

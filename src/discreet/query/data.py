@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from discreet.engines import DuckDBEngine
+from discreet.query.turns import Turns
 from discreet.query.versions import check_versions, versions_of
 
 if TYPE_CHECKING:
@@ -30,15 +30,14 @@ class Data:
         self.files = versions_of(policy)  # before they are looked through: what comes later is another version
         self._engine, self.catalog = self._opened(policy)
         self._process = os.getpid()
-        self._turns: dict[int, threading.Lock] = {}
+        self._turns = Turns()
 
     @property
     def engine(self) -> DuckDBEngine:
         """The engine of this process."""
-        process = os.getpid()
-        if self._process != process:
-            with self._turns.setdefault(process, threading.Lock()):  # a lock of the parent may be held for ever
-                if self._process != process:
+        if self._process != os.getpid():
+            with self._turns.of("opening"):
+                if self._process != os.getpid():
                     self._open_anew()
         return self._engine
 

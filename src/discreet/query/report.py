@@ -135,7 +135,8 @@ def cuts_of(plan: Private, bounds: Mapping[str, float]) -> list[str]:
     """Cautions about sums without declared bounds whose chosen bound is as large as the largest value that counts."""
     asked, found = plan.block.aggregates, []
     for i, moment in enumerate(plan.moments):
-        if moment.kind == "sum" and moment.bounds is None and bounds.get(plan.bound_of_moment(i), 0.0) >= 2.0**31:
+        largest = moment.most_of_row * moment.quantum
+        if moment.kind == "sum" and moment.bounds is None and bounds.get(plan.bound_of_moment(i), 0.0) >= largest:
             names = ", ".join(aggregate.label for aggregate in asked if moment in moments_of(aggregate, asked))
             found.append(f"{names}: values beyond ±2^31 count as that, and there may be such: state bounds")
     return found

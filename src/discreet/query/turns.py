@@ -1,4 +1,4 @@
-"""Who asks the same at the same time waits for the first answer, which costs nothing to read."""
+"""Threads that want the same at the same time: the first does it, and the others find it done."""
 
 from __future__ import annotations
 

@@ -56,10 +56,6 @@ def is_pair(node: exp.Expr) -> bool:
 def spelled_out(rows: Rows, node: exp.Expr, *, bounded: bool) -> exp.Expr:
     """The formula that the node stands for; `bounded` where people are aggregated, whose values need bounds."""
     call = node.this if isinstance(node, exp.Filter) else node
-    if isinstance(call.this, exp.Distinct) or call.expression is None:
-        raise rows.source.refusal(
-            f"'{rows.source.written(node)}' is not understood", advice="write it with two numbers", at=node
-        )
     y, x = call.this, call.expression
     both = _put(parse_one("isfinite(x * y)", dialect="duckdb"), {"x": x, "y": y})
     parts: dict[str, exp.Expr] = {"both": both}

@@ -93,10 +93,6 @@ class Value:
             return literal_sql(float(self.python))
         return self.sql if self.type == DOUBLE else f"CAST({self.sql} AS DOUBLE)"
 
-    def integer(self, type_: SqlType) -> str:
-        """Its SQL as BIGINT or HUGEINT, for values that fit."""
-        return self.sql if self.type == type_ else f"CAST({self.sql} AS {type_.name})"
-
     @property
     def timestamp(self) -> str:
         """Its SQL as a TIMESTAMP; dates far outside the calendar become NULL."""
