@@ -10,6 +10,7 @@ import typer
 
 from discreet.cli.account import examples
 from discreet.cli.options import Json
+from discreet.cli.question import Encoding
 from discreet.cli.show import as_json
 from discreet.cli.writing import whole_file
 from discreet.errors import PolicyError
@@ -36,10 +37,7 @@ def init(
         str | None,
         typer.Option("--unit", metavar="COLUMN", help="The column that says whose row it is, or row."),
     ] = None,
-    encoding: Annotated[
-        str | None,
-        typer.Option("--encoding", metavar="NAME", help="That of CSV files which are not in UTF-8: windows-1252, say."),
-    ] = None,
+    encoding: Encoding = None,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="What the ledger calls the data.")] = None,
     output: Annotated[
         str, typer.Option("--output", "--out", "-o", metavar="FILE", help="Where to write; - is the screen.")

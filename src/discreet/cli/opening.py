@@ -43,7 +43,9 @@ class Opened:
         }
 
 
-def kept_policy(source: str, *, unit: str | None, name: str | None, ledger: str | None, key: str | None) -> Policy:
+def kept_policy(
+    source: str, *, unit: str | None, name: str | None, encoding: str | None, ledger: str | None, key: str | None
+) -> Policy:
     """The policy of a source, with the ledger and the key that options name, where it states none itself."""
     from discreet.query.opening import ledger_path, policy_of
 
@@ -52,7 +54,7 @@ def kept_policy(source: str, *, unit: str | None, name: str | None, ledger: str 
             "a ledger in memory ends with this command, so that its question would count nowhere: name a file",
             param_hint="--ledger",
         )
-    policy = policy_of(source, unit=unit, name=name)
+    policy = policy_of(source, unit=unit, name=name, encoding=encoding)
     for option, stated, given in (("ledger", policy.ledger, ledger), ("key", policy.ledger_key, key)):
         if given is not None and stated is not None:
             raise InvalidArgument(option, given, "the policy says it; change it there")

@@ -21,6 +21,7 @@ from discreet.cli.question import (
     BudgetMu,
     BudgetRho,
     Delta,
+    Encoding,
     Epsilon,
     Key,
     LedgerFile,
@@ -37,6 +38,7 @@ from discreet.cli.question import (
     cost_of,
     text_of,
 )
+from discreet.cli.saving import kind_of, save, saving
 from discreet.cli.show import as_json, facts
 from discreet.cli.writing import shown
 
@@ -77,6 +79,7 @@ def run(
     key: Key = None,
     analyst: Analyst = "local",
     name: Name = None,
+    encoding: Encoding = None,
     max_groups: MaxGroups = None,
     max_rows: MaxRows = None,
     bounds: Bounds = None,
@@ -86,6 +89,16 @@ def run(
     confidence: Annotated[
         float, typer.Option("--confidence", parser=number, metavar="LEVEL", help="Of the intervals that are shown.")
     ] = CONFIDENCE,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the answer with its intervals to this file, too: .csv, .parquet or .json.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Show the cost, and spend nothing; exit code 1 if the budget does not suffice."),
@@ -97,12 +110,13 @@ def run(
     The cost is shown first. What was paid is written to the ledger before any row is read, and stays paid.
     """
     unit_fraction("--confidence", confidence)
+    kind = "" if output is None else kind_of(output)
     text = text_of(sql)
     budget = budget_of(budget_epsilon, budget_delta, budget_rho, budget_mu)
     price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "cost": cost_of(epsilon, rho, mu)}
     limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds_of(bounds)}
     with in_options():
-        policy = kept_policy(source, unit=unit, name=name, ledger=ledger, key=key)
+        policy = kept_policy(source, unit=unit, name=name, encoding=encoding, ledger=ledger, key=key)
     with opened(policy, budget=budget, analyst=analyst, spends=not dry_run) as data:
         it = data.curator
         with in_options():
@@ -118,13 +132,17 @@ def run(
             else:
                 typer.echo("Nothing was spent.")
             return
-        answer = it.sql(text, **price, **limits, reuse=reuse)
-        again = "ask again" if reuse else "ask again without --no-reuse"
-        with shown(f"the answer was paid for and is kept: {again}, and it costs nothing"):
-            if json:
-                as_json({"command": "query run", "dry_run": False, **_answered(data, answer, confidence)})
-            else:
-                _show(it, answer, confidence)
+        with saving(output) as file:
+            answer = it.sql(text, **price, **limits, reuse=reuse)
+            found = {"command": "query run", "dry_run": False, **_answered(data, answer, confidence)}
+            again = "ask again" if reuse else "ask again without --no-reuse"
+            with shown(f"the answer was paid for and is kept: {again}, and it costs nothing"):
+                if json:
+                    as_json(found)
+                else:
+                    _show(it, answer, confidence)
+            if file is not None:
+                save(file, kind, answer.intervals(confidence), found)
 
 
 def _show(curator: Curator, answer: Answer, confidence: float) -> None:
@@ -156,6 +174,7 @@ def explain(
     key: Key = None,
     analyst: Analyst = "local",
     name: Name = None,
+    encoding: Encoding = None,
     max_groups: MaxGroups = None,
     max_rows: MaxRows = None,
     bounds: Bounds = None,
@@ -170,7 +189,7 @@ def explain(
     price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "cost": cost_of(epsilon, rho, mu)}
     limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds_of(bounds)}
     with in_options():
-        policy = kept_policy(source, unit=unit, name=name, ledger=ledger, key=key)
+        policy = kept_policy(source, unit=unit, name=name, encoding=encoding, ledger=ledger, key=key)
     try:
         with opened(policy, budget=budget, analyst=analyst, spends=False) as data, in_options():
             planned = data.curator.explain(text, **price, **limits)
@@ -188,7 +207,9 @@ def explain(
         typer.echo(f"No budget is set yet, so nothing says whether it fits; {assumed}.")
 
 
-def tables(source: Source, *, unit: Unit = None, name: Name = None, json: Json = False) -> None:
+def tables(
+    source: Source, *, unit: Unit = None, name: Name = None, encoding: Encoding = None, json: Json = False
+) -> None:
     """The tables and columns that questions may name, and what is public about them.
 
     Spends nothing and writes nothing; the data needs no budget for it.
@@ -197,7 +218,7 @@ def tables(source: Source, *, unit: Unit = None, name: Name = None, json: Json =
     from discreet.query.opening import policy_of
 
     with in_options():
-        policy = policy_of(source, unit=unit, name=name)
+        policy = policy_of(source, unit=unit, name=name, encoding=encoding)
     with DuckDBEngine(threads=1) as engine:
         catalog = policy.resolve(engine)
     if not json:
@@ -313,6 +334,7 @@ query.command(
         'discreet query run visits.toml "SELECT city, COUNT(*) AS n FROM visits GROUP BY city" --epsilon 0.5',
         'discreet query run days.csv "SELECT COUNT(*) FROM days" --unit user --epsilon 0.1 --budget-epsilon 1',
         'discreet query run visits.toml "SELECT AVG(spend) AS mean FROM visits" --epsilon 0.1 --dry-run --json',
+        'discreet query run visits.toml "SELECT city, COUNT(*) FROM visits GROUP BY 1" --epsilon 1 -o n.csv',
     ),
     short_help="Answer a question privately.",
 )(run)

@@ -23,6 +23,7 @@ __all__ = [
     "BudgetMu",
     "BudgetRho",
     "Delta",
+    "Encoding",
     "Epsilon",
     "Key",
     "LedgerFile",
@@ -106,6 +107,10 @@ Analyst = Annotated[str, typer.Option("--analyst", metavar="NAME", help="Who ask
 Name = Annotated[
     str | None,
     typer.Option("--name", metavar="NAME", help="What to call the data; by default as its file. Policies say it."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", metavar="NAME", help="That of CSV files which are not in UTF-8: windows-1252, say."),
 ]
 MaxGroups = Annotated[
     int | None, typer.Option("--max-groups", metavar="COUNT", help="Groups in which one unit counts, at most.")

@@ -12,7 +12,7 @@ from discreet.cli.number import json_number
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["as_json", "console", "facts", "table"]
+__all__ = ["as_json", "console", "facts", "json_text", "table"]
 
 _WIDE = 10_000  # a pipe has no width: lines are never broken there
 
@@ -59,7 +59,12 @@ def table(header: Sequence[str] | None, rows: Sequence[Sequence[str]], *, right:
 
 def as_json(value: dict[str, Any]) -> None:
     """One JSON object on one line of standard output."""
-    print(json.dumps(_plain(value), ensure_ascii=False, allow_nan=False))
+    print(json_text(value))
+
+
+def json_text(value: dict[str, Any]) -> str:
+    """One JSON object on one line; numbers that JSON has not are texts."""
+    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:

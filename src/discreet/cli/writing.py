@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from discreet.errors import InvalidArgument
 
@@ -19,19 +19,26 @@ __all__ = ["shown", "whole_file"]
 
 @contextmanager
 def whole_file(
-    path: str | os.PathLike[str], *, option: str = "--output", replace: bool = False, private: bool = False
-) -> Iterator[IO[str]]:
-    """A file to write text to, which has its name once all of it is on the disk.
+    path: str | os.PathLike[str],
+    *,
+    option: str = "--output",
+    replace: bool = False,
+    private: bool = False,
+    binary: bool = False,
+) -> Iterator[IO[Any]]:
+    """A file to write text to, or bytes if it is `binary`, which has its name once all of it is on the disk.
 
     It is written under another name beside it. If that fails, what was there before is there still, and nothing else.
-    An existing file is refused unless it is to be replaced. Only its owner may read a `private` one. `option` is what
-    errors call the path.
+    An existing file is refused, first of all, unless it is to be replaced. Only its owner may read a `private` one.
+    `option` is what errors call the path.
     """
     target = Path(os.path.realpath(path))
     aside = target.with_name(f".discreet-{secrets.token_hex(8)}")
     try:
+        if not replace and target.exists():
+            raise FileExistsError(errno.EEXIST, "exists")
         opened = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666)
-        with os.fdopen(opened, "w", encoding="utf-8") as file:
+        with os.fdopen(opened, "wb") if binary else os.fdopen(opened, "w", encoding="utf-8") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
