@@ -119,4 +119,16 @@ SELECT REGR_COUNT(spend, age), REGR_AVGX(spend, age), REGR_AVGY(spend, age), REG
 SELECT CORR(spend, age) FILTER (WHERE age > 30) AS r, COUNT(*) AS n FROM visits;
 SELECT city, ROUND(CORR(spend, age * 2 + 1), 3) AS r FROM visits GROUP BY city HAVING COUNT(*) > 10 ORDER BY city;
 SELECT AVG(r) FROM (SELECT user_id, CORR(spend, age) AS r FROM visits GROUP BY user_id);
-SELECT CORR(m, a) FROM (SELECT user_id, AVG(spend) AS m, AVG(age) AS a FROM visits GROUP BY user_id)
+SELECT CORR(m, a) FROM (SELECT user_id, AVG(spend) AS m, AVG(age) AS a FROM visits GROUP BY user_id);
+SELECT COUNT(*), AVG(spend) FROM (SELECT * FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY moment) = 1);
+SELECT city, COUNT(*) AS n FROM (SELECT city, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY moment DESC) AS r FROM visits WHERE ok) AS t WHERE r <= 2 GROUP BY city;
+SELECT AVG(gap) FROM (SELECT date_diff('hour', LAG(moment) OVER (PARTITION BY user_id ORDER BY moment), moment) AS gap FROM visits) AS t;
+SELECT was, city, COUNT(*) FROM (SELECT city, LAG(city, 2) OVER (PARTITION BY v.user_id ORDER BY v.moment) AS was FROM visits AS v) AS t GROUP BY was, city;
+SELECT COUNT(*) FROM (SELECT age, MAX(age) OVER (PARTITION BY user_id) AS oldest, COUNT(age) OVER (PARTITION BY user_id) AS n FROM visits) AS t WHERE age = oldest AND n > 3;
+SELECT MEDIAN(total), MAX(place) FROM (SELECT SUM(category) OVER (PARTITION BY user_id ORDER BY day) AS total, DENSE_RANK() OVER (PARTITION BY user_id ORDER BY day) AS place FROM visits) AS t;
+SELECT AVG(change) FROM (SELECT n - LAG(n) OVER (PARTITION BY user_id ORDER BY m) AS change FROM (SELECT user_id, month(day) AS m, COUNT(*) AS n FROM visits GROUP BY ALL) AS a) AS b;
+SELECT first, COUNT(*) FROM (SELECT DISTINCT user_id, FIRST_VALUE(city) OVER (PARTITION BY user_id ORDER BY moment) AS first FROM visits) AS t GROUP BY first;
+SELECT country, SUM(last) FROM (SELECT user_id, LAST_VALUE(price) OVER (PARTITION BY user_id ORDER BY moment ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last FROM visits) AS t JOIN users USING (user_id) GROUP BY country;
+SELECT NTILE(3) OVER (ORDER BY COUNT(*), city) AS part, city, COUNT(*) AS n FROM visits GROUP BY city QUALIFY RANK() OVER (ORDER BY n DESC) <= 2;
+SELECT AVG(s) FROM (SELECT SUM(age) OVER (PARTITION BY user_id, city ORDER BY moment ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s FROM visits QUALIFY PERCENT_RANK() OVER (PARTITION BY user_id ORDER BY day) < 0.5) AS t;
+SELECT region FROM regions QUALIFY ROW_NUMBER() OVER (PARTITION BY region ORDER BY city) = 1 ORDER BY region

@@ -362,7 +362,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
     "a misspelt table": ("SELECT COUNT(*) FROM visit", {}, QueryRefused, "did you mean 'visits'?"),
     "rows": ("SELECT * FROM visits", {}, QueryRefused, "rows of people"),
     "a row for each unit": ("SELECT user_id, COUNT(*) FROM visits GROUP BY user_id", {}, QueryRefused, "each person"),
-    "a window": ("SELECT SUM(spend) OVER () FROM visits", {}, QueryRefused, "window functions"),
+    "a window": ("SELECT SUM(spend) OVER () FROM visits", {}, QueryRefused, "rows of several people"),
     "another statement": ("DROP TABLE visits", {}, QueryRefused, "only questions"),
     "two statements": (f"{COUNT}; {COUNT}", {}, QueryRefused, "one SELECT"),
     "a file": ("SELECT COUNT(*) FROM 'visits.parquet'", {}, QueryRefused, "no table"),

@@ -256,6 +256,12 @@ FROM = (
     f"({UNIT.format('visits')}) AS t",
     f"({UNIT.format('visits')} HAVING COUNT(*) > 9 UNION ALL {UNIT.format('calls')}) AS t",
     f"({UNIT.format('visits')}) AS t JOIN (SELECT u AS v, COUNT(*) AS m FROM calls GROUP BY u) AS s ON t.u = s.v",
+    "(SELECT * FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY u ORDER BY n) <= 2) AS t",
+    (
+        "(SELECT u, c, LAG(x) OVER (PARTITION BY u ORDER BY n) AS x, RANK() OVER (PARTITION BY u ORDER BY k) AS n, k "
+        "FROM visits QUALIFY SUM(k) OVER (PARTITION BY u ORDER BY n ROWS 3 PRECEDING) > 9) AS t JOIN calls ON "
+        "t.u = calls.u"
+    ),
     "visits AS t WHERE t.u IN (SELECT u FROM calls WHERE n > 2)",
     "people AS t WHERE t.u NOT IN (SELECT u FROM visits WHERE x > 9) OR t.k = 1",
     "visits AS t WHERE NOT EXISTS (SELECT 1 FROM calls JOIN people USING (u) WHERE people.u = t.u AND calls.n > 2)",

@@ -41,6 +41,11 @@ def _uses(kind: str, sql: str) -> list[str]:
     uses = [
         f"SELECT {sql} AS k, COUNT(*) FROM n GROUP BY k",
         f"SELECT COUNT({sql}), COUNT(DISTINCT {sql}) FROM n WHERE ({sql}) IS NOT NULL OR o",
+        (
+            f"SELECT k, COUNT(l), COUNT(DISTINCT m) FROM (SELECT LAG({sql}) OVER (PARTITION BY u ORDER BY s) AS k, "
+            f"MIN({sql}) OVER (PARTITION BY u, {sql}) AS l, LAST_VALUE({sql}) OVER (PARTITION BY u ORDER BY {sql} DESC "
+            "ROWS BETWEEN 1 PRECEDING AND 3 FOLLOWING) AS m FROM n) GROUP BY k"
+        ),
     ]
     if kind == "number":
         uses.append(f"SELECT SUM({sql}), AVG({sql}) FILTER (WHERE o), MEDIAN({sql}), STDDEV({sql}), MAX({sql}) FROM n")
@@ -48,6 +53,10 @@ def _uses(kind: str, sql: str) -> list[str]:
             "SELECT AVG(a), SUM(b), MAX(c), AVG(d), AVG(e), AVG(f), AVG(g) FROM ("
             f"SELECT u, SUM({sql}) a, AVG({sql}) b, MAX({sql}) c, STDDEV({sql}) d, VAR_POP({sql}) e, MEDIAN({sql}) f, "
             f"COUNT(DISTINCT {sql}) g FROM n GROUP BY u)"
+        )
+        uses.append(
+            f"SELECT SUM(a + a), AVG(a * b), MAX(a - b), SUM(a % b) FROM (SELECT SUM(CAST({sql} AS HUGEINT)) OVER "
+            f"(PARTITION BY u ORDER BY i) AS a, FIRST_VALUE({sql}) OVER (PARTITION BY u ORDER BY d) AS b FROM n)"
         )
     if kind == "condition":
         uses.append(f"SELECT COUNT(*) FILTER (WHERE {sql}), SUM(CASE WHEN {sql} THEN d END), count_if({sql}) FROM n")

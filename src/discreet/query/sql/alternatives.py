@@ -6,7 +6,10 @@ __all__ = ["instead_of"]
 
 _BUCKETS = "count buckets: SELECT width_bucket(x, 0, 100, 10) AS bucket, COUNT(*) ... GROUP BY bucket"
 _ROWS = "it would show values of single rows: GROUP BY x with COUNT(*) shows which values many people share"
-_FIRST = "for the first row of each person, join with (SELECT unit, MIN(day) AS first FROM ... GROUP BY unit)"
+_FIRST = (
+    "for the first row of each person, select from (SELECT * FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY unit "
+    "ORDER BY day) = 1)"
+)
 _ONE = (
     "it would show the value of one row: use MIN, MAX or MEDIAN of numbers and dates, or add x to GROUP BY; " + _FIRST
 )

@@ -30,6 +30,8 @@ from discreet.query.sql.value import Value, derived, literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from discreet.query.sql.within import Within
+
     Handler = Callable[["Expressions", Any], Value]
 
 __all__ = ["Expressions", "unified"]
@@ -45,7 +47,7 @@ class Expressions:
 
     `resolve` finds columns; `intercept` may give the value of a node before anything else looks at it (that is how keys
     and aggregates are recognised above a GROUP BY); `subquery` gives the value of a scalar subquery, or the SQL of a
-    list for IN; `windows` allows window functions.
+    list for IN; `windows` allows window functions, and `within` says that each must stay within a person.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Expressions:
     ) -> None:
         self.source, self.resolve, self.intercept, self.subquery = source, resolve, intercept, subquery
         self.windows = windows
+        self.within: Within | None = None
 
     def value(self, node: exp.Expr) -> Value:
         """The value of any allowed expression."""
@@ -302,10 +305,11 @@ def _refused(node: exp.Expr, called: str | None) -> tuple[str, str]:
         return _unknown_function(str(node.this))
     if isinstance(node, exp.Window):
         return (
-            "window functions over rows of people, or in conditions, are not supported",
+            "a window function cannot stand here",
             (
-                "aggregate per person in a subquery (GROUP BY the unit column), then over people; for the first row of "
-                "each, join with (SELECT unit, MIN(day) AS first FROM ... GROUP BY unit)"
+                "windows within one person, OVER (PARTITION BY the unit column ...), stand in the SELECT list of a "
+                "subquery over rows, and in QUALIFY: SELECT * FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY "
+                "unit ORDER BY day) = 1 has the first row of each person"
             ),
         )
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):

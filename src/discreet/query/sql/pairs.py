@@ -38,7 +38,10 @@ _FORMULAS: dict[type, str] = {
     exp.Corr: f"CASE WHEN {_CORRELATION} > 1 THEN 1e0 WHEN {_CORRELATION} < -1 THEN -1e0 ELSE {_CORRELATION} END",
     exp.RegrSlope: _SLOPE,
     exp.RegrIntercept: f"((sy / n + cy) - {_SLOPE} * (sx / n + cx))",
-    exp.RegrR2: f"CASE WHEN {_CORRELATION} ** 2 > 1 THEN 1e0 ELSE {_CORRELATION} ** 2 END",
+    exp.RegrR2: (  # 1 where y does not vary and x does, by the standard
+        "CASE WHEN n * syy - sy * sy = 0 AND n * sxx - sx * sx > 0 THEN 1e0 "
+        f"WHEN {_CORRELATION} ** 2 > 1 THEN 1e0 ELSE {_CORRELATION} ** 2 END"
+    ),
     exp.RegrCount: "n",
     exp.RegrAvgx: "(sx / n + cx)",
     exp.RegrAvgy: "(sy / n + cy)",

@@ -230,10 +230,6 @@ class Planner:
 
 CLAUSES = {
     "JOINS": ("a join cannot stand here", "write SELECT first: SELECT ... FROM a JOIN b ON ..."),
-    "QUALIFY": (
-        "QUALIFY is not supported",
-        "of an aggregated answer, write SELECT * FROM (SELECT ..., RANK() OVER (...) AS r ...) WHERE r <= 3",
-    ),
     "SAMPLE": ("sampling is not supported", "leave it out: every row counts, and sampling would not save budget here"),
     "PIVOTS": ("PIVOT is not supported", "use COUNT(*) FILTER (WHERE ...) or GROUP BY"),
     "LATERALS": ("LATERAL is not supported", "use a join"),

@@ -18,6 +18,7 @@ from discreet.query.sql.ordering import finished, ordered
 from discreet.query.sql.relation import Field, Relation, Step, settled
 from discreet.query.sql.select_list import Shown, expanded, keys_of, shown_of
 from discreet.query.sql.windows import depends_on_order
+from discreet.query.sql.within import first_rows, placed, windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +31,7 @@ __all__ = ["selected"]
 
 CLAUSES = {
     "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_",
+    "qualify",
 }  # fmt: skip
 
 
@@ -53,13 +55,19 @@ def selected(planner: Planner, node: exp.Select, names: Names) -> Relation:
         effect = "keeps or drops each row by itself" if relation.private else ""
         relation = relation.filtered(rows.truth(condition).sql, Step(words, effect, (relation.step,)))
         relation = narrowed(relation, rows, condition)
-    rows = planner.rows(relation, names, aliases, intercept=planner.no_aggregates, windows=not relation.private)
+    qualify, within = node.args.get("qualify"), None
+    if relation.level == "unit" and not _is_aggregated(node, shown):
+        relation, within = placed(planner, relation, windows_of(*node.expressions, qualify))
+    shown = shown_of(planner, node, relation)  # once more, with what WHERE says about columns
+    windows = within is not None or not relation.private
+    rows = planner.rows(relation, names, aliases, intercept=planner.no_aggregates, windows=windows)
+    rows.within = within
     distinct, order = node.args.get("distinct"), node.args.get("order")
     if distinct is not None and distinct.args.get("on") is not None:
         raise planner.source.refusal(
             "DISTINCT ON is not supported",
-            advice="use GROUP BY with MIN or MAX; for the first row of each person, join with "
-            "(SELECT unit, MIN(day) AS first FROM ... GROUP BY unit)",
+            advice="use GROUP BY with MIN or MAX; for the first row of each person, write QUALIFY ROW_NUMBER() OVER "
+            "(PARTITION BY unit ORDER BY day) = 1",
             at=distinct,
         )
     if _is_aggregated(node, shown):
@@ -67,11 +75,16 @@ def selected(planner: Planner, node: exp.Select, names: Names) -> Relation:
         result, terms = _aggregated(planner, node, shown, grouping)
     else:
         result, terms = _projected(relation, shown, rows), None
-        if distinct is None and order is not None and not result.private:
+        if qualify is not None:
+            result = _qualified(planner, result, qualify.this, rows)
+        elif within is not None:
+            result = settled(result, planner.mark())
+        elif distinct is None and order is not None and not result.private:
             terms = ordered(planner, order, result.fields, rows)
     if distinct is not None:
         result = _distinct(planner, result, names)
-    if any(depends_on_order(part) for part in (*node.expressions, *([order] if order is not None else []))):
+    parts = [part for part in (*node.expressions, order, qualify) if part is not None]
+    if within is None and any(depends_on_order(part) for part in parts):
         result = replace(result, arbitrary=True)
     return finished(planner, result, node, names, terms)
 
@@ -96,11 +109,14 @@ def _aggregated(
     planner: Planner, node: exp.Select, shown: list[Shown], grouping: Grouping
 ) -> tuple[Relation, list[str] | None]:
     """The relation of the groups, and the terms of ORDER BY unless DISTINCT comes between."""
-    group, having, order = (node.args.get(part) for part in ("group", "having", "order"))
+    group, having, order, qualify = (node.args.get(part) for part in ("group", "having", "order", "qualify"))
     grouping.rows.windows = False  # keys and arguments are computed before the windows of the answer
     grouping.add_keys(keys_of(planner, group, shown, grouping.rows))
     fields = grouping.fields([(one.name, one.node, one.value) for one in expanded(planner, shown)])
     grouping.having(having)
+    if qualify is not None:
+        kept = Field("", "", grouping.outer.truth(qualify.this), hidden=True)
+        return _kept(planner, grouping.finish((*fields, kept)), qualify.this), None
     terms = None
     if order is not None and node.args.get("distinct") is None:
         terms = ordered(planner, order, fields, grouping.outer)
@@ -113,6 +129,23 @@ def _projected(relation: Relation, shown: list[Shown], rows: Rows) -> Relation:
         for one in shown
     )
     return replace(relation, fields=fields, scan=relation.scan and not relation.where)
+
+
+def _qualified(planner: Planner, relation: Relation, condition: exp.Expr, rows: Rows) -> Relation:
+    """The rows that meet the condition of QUALIFY; of each unit no more than a condition on ROW_NUMBER leaves."""
+    kept = Field("", "", rows.truth(condition), hidden=True)
+    result = _kept(planner, replace(relation, fields=(*relation.fields, kept)), condition)
+    most = first_rows(rows, condition) if rows.within is not None else None
+    return result if most is None else replace(result, rows_per_unit=min(most, result.rows_per_unit or most))
+
+
+def _kept(planner: Planner, relation: Relation, condition: exp.Expr) -> Relation:
+    """The rows for which the last column is true, without that column."""
+    whole = settled(relation, planner.mark())
+    effect = "keeps or drops each row by the rows of its unit" if relation.private else ""
+    step = Step(f"qualify {planner.source.written(condition)}", effect, (relation.step,))
+    result = replace(whole, fields=whole.fields[:-1]).filtered(whole.fields[-1].value.sql, step)
+    return settled(result, planner.mark())
 
 
 def _value(one: Shown, rows: Rows) -> Value:

@@ -1,4 +1,4 @@
-"""Window functions, over answers that are already noisy and over public tables: ranks, running sums, shares."""
+"""Window functions: over noisy answers and public tables, and over rows of people `within` each of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.query.sql.expressions import HANDLERS, READ, Expressions
-from discreet.query.sql.types import BIGINT, DOUBLE, SqlType
+from discreet.query.sql.types import BIGINT, DOUBLE, HUGEINT, SqlType
 from discreet.query.sql.value import Value, derived
+from discreet.query.sql.within import whole
 
 __all__ = ["depends_on_order"]
 
@@ -29,15 +30,15 @@ SPEC = {"kind", "start", "start_side", "end", "end_side"}
 def _window(at: Expressions, node: exp.Window) -> Value:
     if not at.windows:
         raise at.unknown(node)
+    if at.within is not None:
+        at.within.check(at, node)
     called, type_, parts = _function(at, node)
     over: list[str] = []
     partition = at.values(node.args.get("partition_by") or [])
     parts = [*parts, *partition]
-    if partition:
-        over.append(f"PARTITION BY {', '.join(value.sql for value in partition)}")
     order = node.args.get("order")
+    terms: list[str] = []
     if order is not None:
-        terms = []
         for part in order.expressions:
             if not isinstance(part, exp.Ordered) or set(_given(part)) - {"this", "desc", "nulls_first"}:
                 raise at.unknown(node)
@@ -47,6 +48,11 @@ def _window(at: Expressions, node: exp.Window) -> Value:
                 continue
             direction = " DESC" if part.args.get("desc") else ""
             terms.append(f"{value.sql}{direction} NULLS {'FIRST' if part.args.get('nulls_first') else 'LAST'}")
+    if at.within is not None:
+        over += at.within.over(node, partition, terms)
+    else:
+        if partition:
+            over.append(f"PARTITION BY {', '.join(value.sql for value in partition)}")
         if terms:
             over.append(f"ORDER BY {', '.join(terms)}")
     frame = node.args.get("spec")
@@ -60,7 +66,8 @@ def _window(at: Expressions, node: exp.Window) -> Value:
     value = derived(
         f"{called} OVER ({' '.join(over)})", type_, parts, weight=max([1, *(part.weight for part in parts)])
     )
-    return replace(value, sql=f"({value.sql})", window=True, constant=False, inputs=None, limits=type_.range)
+    value = replace(value, sql=f"({value.sql})", window=True, constant=False, inputs=None, limits=type_.range)
+    return value if at.within is None else at.within.result(node, value, parts)
 
 
 def depends_on_order(node: exp.Expr) -> bool:
@@ -92,7 +99,12 @@ def _function(at: Expressions, node: exp.Window) -> tuple[str, SqlType, list[Val
     if type(function) in SHIFTS and set(_given(function)) <= {"this", "offset"}:
         value = at.value(function.this)
         offset = function.args.get("offset")
-        tail = f", {int(at.constant(offset, int, 'the offset'))}" if offset is not None else ""
+        tail = ""
+        if offset is not None:
+            number = at.constant(offset, int, "the offset")
+            if not 0 <= number <= 10**6:
+                raise at.source.refusal("this offset is not supported", advice="write LAG(x, 2), say", at=node)
+            tail = f", {number}"
         return f"{SHIFTS[type(function)]}({value.sql}{tail})", value.type, [value]
     if isinstance(function, exp.Count) and (function.this is None or isinstance(function.this, exp.Star)):
         return "COUNT(*)", BIGINT, []
@@ -102,6 +114,9 @@ def _function(at: Expressions, node: exp.Window) -> tuple[str, SqlType, list[Val
         and not isinstance(function.this, exp.Distinct)
     ):
         name = SUMS[type(function)]
+        if name in ("SUM", "AVG") and at.within is not None:
+            called, value = whole(at, function, node)
+            return called, HUGEINT, [value]
         if name in ("SUM", "AVG"):
             value = at.number(function.this)
             return f"{name}({value.double})", DOUBLE, [value]

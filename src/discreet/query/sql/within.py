@@ -1,0 +1,193 @@
+"""Window functions over the rows of people, each within one person: first and last rows, changes, running counts.
+
+The rows of a unit may be computed from all rows of that unit, so a window is allowed whose PARTITION BY has the unit.
+What it gives must depend on nothing else. Three things would let the rows of others have a say, by the order in which
+the engine happens to come across rows, and are kept out:
+
+- *Rows that tie.* ROW_NUMBER, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE and frames of ROWS depend on which of two rows
+  with equal terms in ORDER BY comes first. So the rows of each unit are numbered first, in the order of all their
+  columns, and that place is the last term. Rows that are equal in all columns share their places out among themselves;
+  whoever gets which, the rows with their places are the same ones. One place serves all windows of a SELECT: with a
+  place for each, two windows could number two equal rows in different ways.
+- *Values that are equal and look different*, as 0.0 and -0.0: columns, and what MIN and MAX give, have one look
+  (see `alike`).
+- *Rounding.* Sums of floats depend on the order, and on where other partitions begin in the tree of partial sums that
+  the engine builds. Whole numbers are added up, and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from discreet.engines.calendar import is_written
+from discreet.query.sql.alike import is_alike, one_look
+from discreet.query.sql.relation import Field, Relation, Step, settled
+from discreet.query.sql.types import BIGINT, HUGEINT
+from discreet.query.sql.value import Value
+
+if TYPE_CHECKING:
+    from discreet.query.sql.expressions import Expressions
+    from discreet.query.sql.planner import Planner
+    from discreet.query.sql.scope import Rows
+
+__all__ = ["Within", "first_rows", "placed", "whole", "windows_of"]
+
+_PLACED = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
+_CHOSEN = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.Min, exp.Max)
+
+
+def windows_of(*nodes: exp.Expr | None) -> list[exp.Window]:
+    """The window functions in some parts of a SELECT, those of subqueries apart."""
+    found: list[exp.Window] = []
+    for node in nodes:
+        if node is None or isinstance(node, exp.Query | exp.Subquery):
+            continue
+        if isinstance(node, exp.Window):
+            found.append(node)
+        found += windows_of(*node.iter_expressions())
+    return found
+
+
+def _by_place(window: exp.Window) -> bool:
+    """Whether it depends on which of two rows comes first that ORDER BY does not tell apart."""
+    frame = window.args.get("spec")
+    in_rows = frame is not None and str(frame.args.get("kind")).upper() == "ROWS"
+    return in_rows or isinstance(window.this, _PLACED)
+
+
+@dataclass(frozen=True)
+class Within:
+    """What windows over the rows of people need: SQL of the unit, and of the place of a row among those of its unit."""
+
+    unit: str
+    place: str
+
+    def check(self, at: Expressions, node: exp.Window) -> None:
+        """Refuses a window that does not stay within a unit, or that takes one of several rows or looks."""
+        if not any(value.is_unit for value in at.values(node.args.get("partition_by") or [])):
+            raise at.source.refusal(
+                "this window sees rows of several people",
+                advice="begin it with PARTITION BY the unit column, so that it stays within one person; to compare "
+                "people, aggregate first: window functions over the answer see all of its rows",
+                at=node,
+            )
+        _check_frame(at, node)
+        _check_look(at, node)
+
+    def over(self, node: exp.Window, partition: list[Value], terms: list[str]) -> list[str]:
+        """PARTITION BY and ORDER BY of a window."""
+        parts = ", ".join(dict.fromkeys([self.unit, *(value.sql for value in partition if not value.is_unit)]))
+        terms = [*terms, *([self.place] if _by_place(node) else [])]
+        return [f"PARTITION BY {parts}", *([f"ORDER BY {', '.join(terms)}"] if terms else [])]
+
+    def result(self, node: exp.Window, value: Value, parts: list[Value]) -> Value:
+        """What is known of a window's value; every row of a unit has its own."""
+        value = replace(value, of_unit=False, public=False)
+        if not isinstance(node.this, _CHOSEN):
+            return value
+        source = parts[0]  # the value, or NULL where there is no such row
+        values = None if source.values is None else tuple(dict.fromkeys((*source.values, None)))
+        sql = one_look(value.sql, value.type.name) if isinstance(node.this, exp.Min | exp.Max) else value.sql
+        return replace(value, sql=sql, bounds=source.bounds, limits=source.limits, values=values, tame=source.tame)
+
+
+def _check_frame(at: Expressions, node: exp.Window) -> None:
+    """Refuses FIRST_VALUE and LAST_VALUE of a frame that begins, or ends, with all rows that tie with this one."""
+    frame = node.args.get("spec")
+    if isinstance(node.this, exp.FirstValue):
+        loose = frame is not None and str(frame.args.get("start")).upper() != "UNBOUNDED"
+    elif isinstance(node.this, exp.LastValue):
+        loose = frame is None or str(frame.args.get("end")).upper() != "UNBOUNDED"
+    else:
+        return
+    if loose and (frame is None or str(frame.args.get("kind")).upper() != "ROWS"):
+        raise at.source.refusal(
+            f"'{at.source.written(node)}' would take one of several rows that tie",
+            advice="for the last of all, write ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING after ORDER BY",
+            at=node,
+        )
+
+
+def _check_look(at: Expressions, node: exp.Window) -> None:
+    """Refuses MIN and MAX of values of which several are the smallest and look different."""
+    if isinstance(node.this, exp.Min | exp.Max) and not is_alike(at.value(node.this.this).type):
+        raise at.source.refusal(
+            f"values of '{at.source.written(node.this.this)}' may be equal and look different",
+            advice="cast it to a text, or to a number",
+            at=node,
+        )
+
+
+def whole(at: Expressions, function: exp.Expr, node: exp.Window) -> tuple[str, Value]:
+    """SUM of whole numbers, which no order of rows and no number of them can change or overflow."""
+    value = at.number(function.this)
+    if not isinstance(function, exp.Sum) or value.kind != "integer":
+        raise at.source.refusal(
+            f"'{at.source.written(node)}' depends on the order in which rows are added up",
+            advice="add up whole numbers, as in SUM(CAST(x * 100 AS BIGINT)) OVER (...), or sum up each person's rows "
+            "with GROUP BY the unit column; an average is a SUM divided by a COUNT",
+            at=node,
+        )
+    return f"SUM(TRY_CAST({value.sql} AS BIGINT))", replace(value, type=HUGEINT)
+
+
+def placed(planner: Planner, relation: Relation, windows: list[exp.Window]) -> tuple[Relation, Within | None]:
+    """The rows of people with one look for each value, and with the place of each row if one of the windows needs it.
+
+    Without windows they are as they were.
+    """
+    if not windows:
+        return relation, None
+    inside = settled(relation, planner.mark())
+    fields = [replace(one, value=_with_one_look(one.value)) for one in inside.fields]
+    assert inside.unit is not None
+    if any(_by_place(window) for window in windows):
+        terms = [f"{_told_apart(one.value)} NULLS LAST" for one in fields if not one.value.is_unit]
+        order = f" ORDER BY {', '.join(terms)}" if terms else ""
+        place = Value(f"(ROW_NUMBER() OVER (PARTITION BY {inside.unit.sql}{order}))", BIGINT)
+        fields.append(Field("", "", place, hidden=True))
+    count = len(inside.fields)
+    result = settled(replace(inside, fields=tuple(fields)), planner.mark())
+    assert result.unit is not None
+    step = Step("windows within each unit", "the rows of a unit are computed from its own", (relation.step,))
+    within = Within(result.unit.sql, "".join(one.value.sql for one in result.fields[count:]))
+    return replace(result, fields=result.fields[:count], step=step), within
+
+
+def _with_one_look(value: Value) -> Value:
+    return replace(value, sql=one_look(value.sql, value.type.name))
+
+
+def _told_apart(value: Value) -> str:
+    """SQL of a value whose order tells all apart that look different; what cannot be written out has one look."""
+    written = not is_alike(value.type) and is_written(value.type.name)
+    return f"CAST({value.sql} AS VARCHAR)" if written else value.sql
+
+
+def first_rows(rows: Rows, condition: exp.Expr) -> int | None:
+    """How many rows of a unit meet a condition of QUALIFY at most, if it is ROW_NUMBER() OVER (...) = 1, or <= k."""
+    condition = condition.unnest()
+    if isinstance(condition, exp.And):
+        found = [first_rows(rows, part) for part in (condition.left, condition.right)]
+        return min((one for one in found if one is not None), default=None)
+    if not isinstance(condition, exp.EQ | exp.LTE | exp.LT) or not _numbers_rows(rows, condition.left.unnest()):
+        return None
+    number = condition.right.unnest()
+    if not isinstance(number, exp.Literal) or number.is_string or not str(number.this).isdigit():
+        return None
+    if isinstance(condition, exp.EQ):
+        return 1
+    most = int(str(number.this)) - isinstance(condition, exp.LT)
+    return most if most >= 1 else None
+
+
+def _numbers_rows(rows: Rows, node: exp.Expr) -> bool:
+    """Whether it is ROW_NUMBER over all rows of a unit, which no two of them share."""
+    if isinstance(node, exp.Column) and not node.table and not rows.find(node):
+        node = rows.aliases.get(node.name.lower(), node).unnest()
+    if not isinstance(node, exp.Window) or not isinstance(node.this, exp.RowNumber):
+        return False
+    return all(rows.value(part).is_unit for part in node.args.get("partition_by") or [])

@@ -1,0 +1,193 @@
+"""Windows within one person: whatever else is in the table, in whatever order, the rows of a person stay the same."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet import Curator
+from discreet.errors import QueryRefused
+from discreet.query import Policy
+from discreet.query.parse import parse
+from discreet.query.policy import TablePolicy
+from query import shop
+from query.open_shop import BUDGET, charges
+
+INNER = (
+    "ROW_NUMBER() OVER (PARTITION BY u ORDER BY k)",
+    "ROW_NUMBER() OVER (PARTITION BY u)",
+    "NTILE(3) OVER (PARTITION BY u ORDER BY x DESC)",
+    "LAG(x) OVER (PARTITION BY u ORDER BY k)",
+    "LEAD(c, 2) OVER (PARTITION BY u ORDER BY x)",
+    "FIRST_VALUE(x) OVER (PARTITION BY u ORDER BY k DESC)",
+    "LAST_VALUE(x) OVER (PARTITION BY u, k ORDER BY c ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)",
+    "MIN(x) OVER (PARTITION BY u)",
+    "MIN(CASE WHEN x = 0 THEN x * (k - 1) END) OVER (PARTITION BY u, c)",
+    "FIRST_VALUE(CAST(l AS VARCHAR)) OVER (PARTITION BY u, k, x, c)",
+    "SUM(k) OVER (PARTITION BY u ORDER BY k)",
+    "SUM(k) OVER (PARTITION BY u ORDER BY c ROWS 2 PRECEDING)",
+    "COUNT(x) OVER (PARTITION BY u ORDER BY c ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING)",
+    "RANK() OVER (PARTITION BY u ORDER BY x)",
+    "CUME_DIST() OVER (PARTITION BY u ORDER BY k)",
+)
+
+
+def visits(units: int = 40, rows: int = 900) -> pa.Table:
+    """Rows with many ties, some equal in all columns, and zeros of both signs."""
+    rng = np.random.default_rng(5)
+    x = rng.choice([0.0, -0.0, 1.5, np.nan, np.inf, -2.0], rows)
+    return pa.table(
+        {
+            "u": pa.array(rng.integers(0, units, rows), mask=rng.random(rows) < 0.05),
+            "k": pa.array(rng.integers(0, 3, rows), mask=rng.random(rows) < 0.1),
+            "x": pa.array(x, mask=rng.random(rows) < 0.1),
+            "c": rng.choice(["a", "b", ""], rows).tolist(),
+            "l": pa.array([[value] for value in rng.choice([0.0, -0.0, 3.0], rows)]),
+        }
+    )
+
+
+def opened(rows: pa.Table, **options: Any) -> Curator:
+    policy = Policy("tried", {"t": TablePolicy(rows, unit="u")})
+    return Curator.open(policy, budget=BUDGET, ledger=":memory:", **options)
+
+
+def rows_of(rows: pa.Table, text: str, **options: Any) -> list[tuple[Any, ...]]:
+    """What the engine has before anything is added up, as texts that tell all values apart."""
+    with opened(rows, **options) as curator:
+        asked = curator._desk.take(text, epsilon=1.0, delta=1e-6, cost=None, call={})
+        (plan,) = asked.plans
+        with curator._data.engine.session() as session:
+            found = session.table(plan.block.rows)
+    return sorted(tuple(map(str, row.values())) for row in found.to_pylist())
+
+
+@pytest.mark.parametrize("value", INNER)
+def test_the_rows_of_a_person_depend_on_their_own_alone(value: str) -> None:
+    rows = visits()
+    other = INNER[(INNER.index(value) + 3) % len(INNER)]
+    text = (
+        f"SELECT CAST(v AS VARCHAR) AS a, CAST(w AS VARCHAR) AS b, x, COUNT(l) AS n FROM "
+        f"(SELECT *, {value} AS v, {other} AS w FROM t) AS s GROUP BY ALL"
+    )
+    whole = rows_of(rows, text, threads=1)
+    assert len({row[1] for row in whole}) > 1
+    shuffled = rows.take(np.random.default_rng(7).permutation(rows.num_rows))
+    assert rows_of(shuffled, text, threads=4) == whole
+    mine = [row for row in whole if row[0] in ("3", "17")]
+    fewer = shuffled.filter(pa.compute.is_in(shuffled["u"], pa.array([3, 17])))
+    assert rows_of(fewer, text, threads=1) == mine
+    more = pa.concat_tables([shuffled, visits(5000, 200_000).filter(pa.compute.field("u") > 40), shuffled.slice(0, 0)])
+    assert [row for row in rows_of(more, text) if row[0] in ("3", "17")] == mine
+
+
+@pytest.mark.parametrize(
+    ("condition", "most"),
+    [
+        ("ROW_NUMBER() OVER (PARTITION BY u ORDER BY k) = 1", 1),
+        ("ROW_NUMBER() OVER (PARTITION BY u ORDER BY k) = 7", 1),
+        ("(ROW_NUMBER() OVER (PARTITION BY u)) <= 3 AND k >= 0", 3),
+        ("k >= 0 AND r < 3", 2),
+        ("k > 0 OR r < 3", None),
+        ("NOT r < 3", None),
+        ("r < 1", None),
+        ("r > 1", None),
+        ("r = k", None),
+        ("ROW_NUMBER() OVER (PARTITION BY u, c ORDER BY k) = 1", None),
+        ("RANK() OVER (PARTITION BY u ORDER BY k) = 1", None),
+        ("ROW_NUMBER() OVER (PARTITION BY u ORDER BY k) % 2 = 1", None),
+    ],
+)
+def test_the_first_rows_of_each_person_are_no_more_than_that(condition: str, most: int | None) -> None:
+    inner = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY u ORDER BY k, x) AS r FROM t QUALIFY {condition}"
+    with opened(visits()) as curator:
+        take = curator._desk.take
+        (plan,) = take(f"SELECT COUNT(*) FROM ({inner})", epsilon=1.0, delta=0.0, cost=None, call={}).plans
+        assert plan.block.rows_per_unit == most
+        with curator._data.engine.session() as session:
+            units = session.table(plan.block.rows)["u"].to_pylist()
+    assert most is None or max(map(units.count, units)) <= most
+    # joined again with all rows of a person, or beside another copy, they are more
+    with opened(visits()) as curator:
+        for again in (
+            f"({inner}) AS a JOIN t AS b ON a.u = b.u",
+            f"(SELECT k FROM t UNION ALL SELECT k FROM ({inner}))",
+        ):
+            text = f"SELECT COUNT(*) FROM {again}"
+            (plan,) = curator._desk.take(text, epsilon=1.0, delta=0.0, cost=None, call={}).plans
+            assert plan.block.rows_per_unit is None
+
+
+def test_two_rows_of_each_person_are_counted_without_a_choice_of_a_bound() -> None:
+    days = [dt.date(2024, 1, 1) + dt.timedelta(days=i % 31) for i in range(9000)]
+    rows = pa.table({"u": [i % 1500 for i in range(9000)], "day": days, "shop": [f"s{i % 3}" for i in range(9000)]})
+    with opened(rows) as curator:
+        first = "SELECT shop FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY u ORDER BY day) <= 2"
+        answer = curator.sql(f"SELECT COUNT(*) AS n FROM ({first})", epsilon=2.0)
+        assert abs(answer.item() - 3000) <= 30
+        assert "chosen" not in " ".join(answer.report)
+        assert charges(curator) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (ORDER BY day) AS r FROM visits)", "PARTITION BY the unit"),
+        ("SELECT COUNT(*) FROM (SELECT LAG(day) OVER (PARTITION BY city) AS r FROM visits)", "several people"),
+        ("SELECT COUNT(*) FROM (SELECT LAG(day) OVER (PARTITION BY user_id + 0) AS r FROM visits)", "several people"),
+        (
+            "SELECT COUNT(*) FROM (SELECT RANK() OVER (PARTITION BY kind ORDER BY x) AS r FROM events)",
+            "cannot stand here",
+        ),
+        (
+            "SELECT COUNT(*) FROM (SELECT SUM(spend) OVER (PARTITION BY user_id) AS r FROM visits)",
+            "SUM(CAST(x * 100 AS BIGINT))",
+        ),
+        ("SELECT COUNT(*) FROM (SELECT AVG(age) OVER (PARTITION BY user_id) AS r FROM visits)", "divided by a COUNT"),
+        (
+            "SELECT COUNT(*) FROM (SELECT LAST_VALUE(age) OVER (PARTITION BY user_id ORDER BY day) AS r FROM visits)",
+            "UNBOUNDED FOLLOWING",
+        ),
+        (
+            (
+                "SELECT COUNT(*) FROM (SELECT FIRST_VALUE(age) OVER (PARTITION BY user_id ORDER BY day "
+                "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS r FROM visits)"
+            ),
+            "rows that tie",
+        ),
+        ("SELECT COUNT(*) FROM (SELECT LAG(age, -1) OVER (PARTITION BY user_id) AS r FROM visits)", "offset"),
+        ("SELECT COUNT(*) FROM visits WHERE ROW_NUMBER() OVER (PARTITION BY user_id) = 1", "and in QUALIFY"),
+        ("SELECT city FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id) = 1", "rows of people"),
+        ("SELECT user_id, COUNT(*) FROM visits GROUP BY 1 QUALIFY RANK() OVER (ORDER BY COUNT(*)) = 1", "cannot stand"),
+        (
+            (
+                "SELECT COUNT(*) FROM (SELECT LAG(b.born) OVER (PARTITION BY b.user_id) FROM visits a LEFT JOIN "
+                "users b ON a.user_id = b.user_id)"
+            ),
+            "several people",
+        ),
+    ],
+)
+def test_what_does_not_stay_within_a_person_is_refused(text: str, words: str) -> None:
+    with pytest.raises(QueryRefused) as refused:
+        parse(text, shop.CATALOG)
+    assert words in str(refused.value)
+
+
+def test_lists_that_are_equal_and_look_different_have_no_smallest() -> None:
+    with opened(visits()) as curator, pytest.raises(QueryRefused, match="may be equal and look different"):
+        curator.explain("SELECT COUNT(m) FROM (SELECT MIN(l) OVER (PARTITION BY u) AS m FROM t)", epsilon=1.0)
+
+
+def test_a_window_keeps_what_is_known_of_its_values() -> None:
+    text = (
+        "SELECT was, COUNT(*) AS n, SUM(before) AS s FROM (SELECT LAG(category) OVER w1 AS was, LAG(age) OVER w1 AS "
+        "before FROM visits) GROUP BY was"
+    ).replace("w1", "(PARTITION BY user_id ORDER BY moment)")
+    (block,) = parse(text, shop.CATALOG).blocks
+    assert block.keys[0].values == (0, 1, 2, 3, 4, None)
+    assert {one.function: one.bounds for one in block.aggregates}["sum"] == (0.0, 120.0)
