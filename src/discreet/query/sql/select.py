@@ -18,7 +18,7 @@ from discreet.query.sql.ordering import finished, ordered
 from discreet.query.sql.relation import Field, Relation, Step, settled
 from discreet.query.sql.select_list import Shown, expanded, keys_of, shown_of
 from discreet.query.sql.windows import depends_on_order
-from discreet.query.sql.within import first_rows, placed, windows_of
+from discreet.query.sql.within import first_rows, placed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +57,8 @@ def selected(planner: Planner, node: exp.Select, names: Names) -> Relation:
         relation = narrowed(relation, rows, condition)
     qualify, within = node.args.get("qualify"), None
     if relation.level == "unit" and not _is_aggregated(node, shown):
-        relation, within = placed(planner, relation, windows_of(*node.expressions, qualify))
+        parts = [part for part in (*node.expressions, qualify) if part is not None]
+        relation, within = placed(planner, planner.rows(relation, names, aliases), parts)
     shown = shown_of(planner, node, relation)  # once more, with what WHERE says about columns
     windows = within is not None or not relation.private
     rows = planner.rows(relation, names, aliases, intercept=planner.no_aggregates, windows=windows)

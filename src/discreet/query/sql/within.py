@@ -5,9 +5,9 @@ What it gives must depend on nothing else. Three things would let the rows of ot
 the engine happens to come across rows, and are kept out:
 
 - *Rows that tie.* ROW_NUMBER, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE and frames of ROWS depend on which of two rows
-  with equal terms in ORDER BY comes first. So the rows of each unit are numbered first, in the order of all their
-  columns, and that place is the last term. Rows that are equal in all columns share their places out among themselves;
-  whoever gets which, the rows with their places are the same ones. One place serves all windows of a SELECT: with a
+  with equal terms in ORDER BY comes first. So the rows of each unit are numbered first, in the order of all columns
+  that the SELECT names, and that place is the last term. Rows that are equal in all of them share their places out
+  among themselves; whoever gets which, the rows with their places are the same ones. One place serves all windows of a SELECT: with a
   place for each, two windows could number two equal rows in different ways.
 - *Values that are equal and look different*, as 0.0 and -0.0: columns, and what MIN and MAX give, have one look
   (see `alike`).
@@ -33,22 +33,34 @@ if TYPE_CHECKING:
     from discreet.query.sql.planner import Planner
     from discreet.query.sql.scope import Rows
 
-__all__ = ["Within", "first_rows", "placed", "whole", "windows_of"]
+__all__ = ["Within", "first_rows", "placed", "whole"]
 
 _PLACED = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
 _CHOSEN = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.Min, exp.Max)
 
 
-def windows_of(*nodes: exp.Expr | None) -> list[exp.Window]:
+def _windows_of(*nodes: exp.Expr) -> list[exp.Window]:
     """The window functions in some parts of a SELECT, those of subqueries apart."""
     found: list[exp.Window] = []
     for node in nodes:
-        if node is None or isinstance(node, exp.Query | exp.Subquery):
+        if isinstance(node, exp.Query | exp.Subquery):
             continue
         if isinstance(node, exp.Window):
             found.append(node)
-        found += windows_of(*node.iter_expressions())
+        found += _windows_of(*node.iter_expressions())
     return found
+
+
+def _named_by(rows: Rows, parts: list[exp.Expr]) -> tuple[Field, ...]:
+    """The columns that some parts of a SELECT name; all of them if there is a star, or a name that means none."""
+    fields = rows.relation.fields
+    if any(isinstance(part.this if isinstance(part, exp.Column) else part, exp.Star) for part in parts):
+        return fields
+    found = [(column.name.lower(), rows.find(column)) for part in parts for column in part.find_all(exp.Column)]
+    if any(not named and name not in rows.aliases for name, named in found):
+        return fields
+    named = {id(one) for _, some in found for one in some}
+    return tuple(one for one in fields if id(one) in named)
 
 
 def _by_place(window: exp.Window) -> bool:
@@ -134,14 +146,15 @@ def whole(at: Expressions, function: exp.Expr, node: exp.Window) -> tuple[str, V
     return f"SUM(TRY_CAST({value.sql} AS BIGINT))", replace(value, type=HUGEINT)
 
 
-def placed(planner: Planner, relation: Relation, windows: list[exp.Window]) -> tuple[Relation, Within | None]:
-    """The rows of people with one look for each value, and with the place of each row if one of the windows needs it.
+def placed(planner: Planner, rows: Rows, parts: list[exp.Expr]) -> tuple[Relation, Within | None]:
+    """The rows of people as the windows in these parts of a SELECT see them; without windows they are as they were.
 
-    Without windows they are as they were.
+    Every value has one look, and every row a place if a window needs it. Columns that no part names are left out.
     """
+    relation, windows = rows.relation, _windows_of(*parts)
     if not windows:
         return relation, None
-    inside = settled(relation, planner.mark())
+    inside = settled(replace(relation, fields=_named_by(rows, parts)), planner.mark())
     fields = [replace(one, value=_with_one_look(one.value)) for one in inside.fields]
     assert inside.unit is not None
     if any(_by_place(window) for window in windows):
