@@ -135,7 +135,9 @@ y - 700000|date_add(y, INTERVAL 3 DAY)|INTERVAL 1 HOUR + m|last_day(y)|last_day(
 CAST(z AS TIMESTAMP)|
 CAST(y AS TIMESTAMP)|CAST(m AS DATE)|date(m)|coalesce(y, DATE '2020-01-01')|greatest(y, m)|least(y, '2020-01-01')|
 CASE WHEN o THEN y ELSE m END|date_trunc('month', y + INTERVAL 1 DAY) - INTERVAL 1 MONTH|nullif(y, '2020-02-29')|
-make_date(i, t, b)|make_date(2020, t, i)|make_date(b, 2, 29)|make_date(h, ub, 1)
+make_date(i, t, b)|make_date(2020, t, i)|make_date(b, 2, 29)|make_date(h, ub, 1)|
+q AT TIME ZONE 'Europe/Berlin'|m AT TIME ZONE 'Pacific/Kiritimati'|y AT TIME ZONE 'America/New_York'|
+timezone('etc/gmt+12', q)|CAST(z AS TIMESTAMP) AT TIME ZONE 'Africa/Monrovia' AT TIME ZONE 'Asia/Kathmandu'
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -160,9 +161,10 @@ def _cast(at: Expressions, node: exp.Cast) -> Value:
         if target == TIMESTAMP:
             return literal(_lifted(found.python, TIMESTAMP))
         return literal(found.python.date())
+    zoned = False if target.temporal else None
     if value.type == target:
-        return value
-    facts: dict[str, Any] = {"weight": max(value.weight, 60)}
+        return replace(value, zoned=zoned)
+    facts: dict[str, Any] = {"weight": max(value.weight, 60), "zoned": zoned}
     if value.type.numeric or value.kind == "boolean":
         low, high = value.bounds
         if target.kind == "integer":
@@ -175,7 +177,7 @@ def _cast(at: Expressions, node: exp.Cast) -> Value:
             if value.values is not None and target == DOUBLE:
                 facts["values"] = tuple(None if one is None else float(one) for one in value.values)
     if value.kind == "timestamp" and target.kind == "date":
-        return day_of(value)
+        return replace(day_of(value), zoned=False)
     if value.type.temporal and target.temporal:
         low, high = value.bounds
         facts["bounds"] = (low * DAY_MICROSECONDS, high * DAY_MICROSECONDS) if value.kind == "date" else (low, high)

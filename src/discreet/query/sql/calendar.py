@@ -64,7 +64,7 @@ def tamed(value: Value) -> Value:
         sql = f"(CASE WHEN {sql} {between} THEN {sql} END)"
         bounds = (max(low, FIRST * DAY_MICROSECONDS), min(high, LAST * DAY_MICROSECONDS))
     type_ = DATE if value.kind == "date" else TIMESTAMP
-    return derived(sql, type_, (value,), bounds=bounds, values=value.values, tame=True)
+    return derived(sql, type_, (value,), bounds=bounds, values=value.values, tame=True, zoned=value.zoned)
 
 
 def has_bounds(date: Value) -> bool:

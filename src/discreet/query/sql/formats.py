@@ -46,7 +46,7 @@ def _pattern(at: Expressions, node: exp.Expr | None, known: re.Pattern[str], nam
 def _of_text(at: Expressions, text: exp.Expr, pattern: exp.Expr | None) -> Value:
     value = at.text(text)
     written = _pattern(at, pattern, READABLE, ("%Y", "%m", "%d", "%H", "%M", "%S", "%f", "%b", "%p"))
-    return derived(f"TRY_STRPTIME({value.sql}, {string(written)})", TIMESTAMP, (value,))
+    return derived(f"TRY_STRPTIME({value.sql}, {string(written)})", TIMESTAMP, (value,), zoned=False)
 
 
 def _read(at: Expressions, node: exp.StrToTime) -> Value:

@@ -20,6 +20,7 @@ from discreet.query.sql import (  # noqa: F401 - each registers its handlers
     texts,
     trigonometry,
     windows,
+    zones,
 )
 from discreet.query.sql.aggregates import calls_of, is_aggregate
 from discreet.query.sql.alike import is_alike, one_look

@@ -119,7 +119,8 @@ def scan(planner: Planner, table: Table) -> Relation:
 
 def _column(table: Table, column: Column, sql: str) -> Value:
     type_ = type_named(column.sql_type)
-    if type_.name in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"):  # the clock of the engine is UTC
+    zoned = type_.name in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ")
+    if zoned:  # the clock of the engine is UTC
         sql, type_ = f"TRY_CAST({sql} AS TIMESTAMP)", TIMESTAMP
     is_unit = table.level == "unit" and table.unit is not None and column.name.lower() == table.unit.lower()
     bounds = EVERYWHERE
@@ -139,6 +140,7 @@ def _column(table: Table, column: Column, sql: str) -> Value:
         public=table.level == "public",
         weight=1,
         unique=table.level == "public" and column.unique,
+        zoned=zoned,
     )
 
 

@@ -47,7 +47,8 @@ class Value:
     `constant`: on no row at all. `tame`: a date within the years 1 to 9999, or NULL. `weight` counts how many texts
     of the data, and how many characters of the question, the text may be made of. `origin` is the block and column of
     a noisy answer that it shows unchanged. `window`: a window function is in it, so it cannot stand in a condition.
-    `unique`: it is a column of a public table, as it is, that is declared to have every value once.
+    `unique`: it is a column of a public table, as it is, that is declared to have every value once. `zoned`: a time in
+    UTC that SQL has as one with a zone; None of what is computed from times.
     """
 
     sql: str
@@ -66,6 +67,7 @@ class Value:
     origin: tuple[int, str] | None = None
     window: bool = False
     unique: bool = False
+    zoned: bool | None = None
 
     @property
     def is_literal(self) -> bool:
@@ -147,7 +149,7 @@ def literal(python: Any) -> Value:
         return Value(literal_sql(python), VARCHAR, weight=1 + len(python), **known)
     number = number_of(python)
     type_ = TIMESTAMP if isinstance(python, dt.datetime) else DATE
-    return Value(literal_sql(python), type_, bounds=(number, number), tame=True, **known)
+    return Value(literal_sql(python), type_, bounds=(number, number), tame=True, zoned=False, **known)
 
 
 def _hugeint(python: int, known: dict[str, Any]) -> Value:

@@ -7,8 +7,8 @@ the engine happens to come across rows, and are kept out:
 - *Rows that tie.* ROW_NUMBER, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE and frames of ROWS depend on which of two rows
   with equal terms in ORDER BY comes first. So the rows of each unit are numbered first, in the order of all columns
   that the SELECT names, and that place is the last term. Rows that are equal in all of them share their places out
-  among themselves; whoever gets which, the rows with their places are the same ones. One place serves all windows of a SELECT: with a
-  place for each, two windows could number two equal rows in different ways.
+  among themselves; whoever gets which, the rows with their places are the same ones. One place serves all windows of
+  a SELECT: with a place for each, two windows could number two equal rows in different ways.
 - *Values that are equal and look different*, as 0.0 and -0.0: columns, and what MIN and MAX give, have one look
   (see `alike`).
 - *Rounding.* Sums of floats depend on the order, and on where other partitions begin in the tree of partial sums that
