@@ -6,7 +6,6 @@ import os
 import re
 import threading
 import weakref
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.arguments import count
@@ -14,6 +13,7 @@ from discreet.engines.calendar import calm as calmed
 from discreet.engines.calendar import is_calm, is_written
 from discreet.engines.copies import Copies
 from discreet.engines.csv_files import csv_header, csv_rows
+from discreet.engines.databases import Databases
 from discreet.engines.encodings import in_utf8
 from discreet.engines.failures import guarded
 from discreet.engines.frames import frame_of, unreadable
@@ -88,7 +88,7 @@ class DuckDBEngine(Holder):
         self._types: dict[str, dict[str, str]] = {}
         self._frames: dict[str, tuple[Any, str]] = {}
         self._allowed: list[str] = []
-        self._databases: dict[str, str] = {}
+        self._databases = Databases(self._run)
         self._listings = Listings()
         self._copies = Copies(self._run)
         self._settings = self._root.cursor()
@@ -166,8 +166,7 @@ class DuckDBEngine(Holder):
     def tables(self, database: str | os.PathLike[str]) -> list[str]:
         """The tables of a DuckDB database, as "name", or "schema.name" outside of the schema main."""
         with self._lock:
-            alias = self._attached(files_of(database).paths[0])
-            return [table if schema == "main" else f"{schema}.{table}" for schema, table in self._stored(alias)]
+            return self._databases.tables(files_of(database).paths[0])
 
     def seal(self) -> None:
         """End registration: no other file can be opened and no setting changed from here on."""
@@ -278,7 +277,7 @@ class DuckDBEngine(Holder):
             )
         try:
             if table is not None:
-                return self._stored_table(files.paths[0], table, leave_out=leave_out), wanted
+                return self._databases.rows(files.paths[0], table, leave_out=leave_out), wanted
             if files.kind == "csv":
                 header = csv_header(files.paths, encoding=encoding)
                 read = [in_utf8(path, encoding=encoding, folder=self._folder) for path in files.paths]
@@ -299,77 +298,6 @@ class DuckDBEngine(Holder):
         except EngineError:
             return False
         return True
-
-    def _attached(self, path: str) -> str:
-        resolved = str(Path(path).resolve())
-        if resolved not in self._databases:
-            alias = f"source_{len(self._databases)}"
-            try:
-                self._run(f"ATTACH {literal(resolved)} AS {quoted(alias)} (TYPE duckdb, READ_ONLY)")
-            except EngineError:
-                pass
-            else:
-                self._databases[resolved] = alias
-                return alias
-            raise SourceError(
-                path,
-                "cannot be opened as a DuckDB database",
-                "See that it is one, that this user may read it, and that no other process has it open for writing.",
-            )
-        return self._databases[resolved]
-
-    def _stored(self, alias: str) -> list[tuple[str, str]]:
-        return [
-            (schema, table)
-            for schema, table in self._run(
-                f"SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = {literal(alias)} "
-                "AND NOT internal ORDER BY schema_name, table_name"
-            )
-        ]
-
-    def _stored_table(self, path: str, table: str, *, leave_out: Collection[str]) -> str:
-        """The table of a database; a view is refused, for a row of it may be made of many rows of a table.
-
-        So is a generated column that is not left out: it is computed whenever it is read, and may fail on a value that
-        was changed later, or give another value each time.
-        """
-        alias = self._attached(path)
-        stored = self._stored(alias)
-        found = [pair for pair in stored if table.lower() in (pair[1].lower(), f"{pair[0]}.{pair[1]}".lower())]
-        if len(found) != 1:
-            views = self._run(f"SELECT view_name FROM duckdb_views() WHERE database_name = {literal(alias)}")
-            if any(table.lower() == view.lower() for (view,) in views):
-                why = f"has '{table}' as a view, whose rows may be about many units each"
-                advice = "Name a table, or store the view's rows as one."
-            else:
-                why = f"has {'no' if not found else 'more than one'} table '{table}'"
-                advice = closest(table, [name if schema == "main" else f"{schema}.{name}" for schema, name in stored])
-            raise SourceError(path, why, advice)
-        [(schema, name)] = found
-        generated = self._run(
-            f"SELECT column_name FROM duckdb_columns() WHERE database_name = {literal(alias)} "
-            f"AND schema_name = {literal(schema)} AND table_name = {literal(name)} AND is_generated"
-        )
-        for (column,) in generated:
-            if column.lower() not in leave_out:
-                why = f"computes the column '{column}' of '{table}' while it is read, which may fail on a value"
-                raise SourceError(path, why, "Hide the column, or store its values in a table.")
-        return self._as_written(f"{quoted(alias)}.{quoted(schema)}.{quoted(name)}", alias, schema, name)
-
-    def _as_written(self, relation: str, alias: str, schema: str, name: str) -> str:
-        """The table with texts that are equal only if they are the same.
-
-        Under a collation "Rome" and "rome" are one group, which looks as whoever came first has written it.
-        """
-        [(definition,)] = self._run(
-            f"SELECT sql FROM duckdb_tables() WHERE database_name = {literal(alias)} "
-            f"AND schema_name = {literal(schema)} AND table_name = {literal(name)}"
-        )
-        if "collate" not in str(definition).lower():
-            return relation
-        texts = [quoted(column) for column, kind in self.schema(relation) if kind == "VARCHAR"]
-        replaced = ", ".join(f'{text} COLLATE "C" AS {text}' for text in texts)
-        return f"(SELECT * REPLACE ({replaced}) FROM {relation})" if texts else relation
 
     def _calm(self, rows: str, leave_out: Collection[str]) -> tuple[str, ...]:
         """The columns whose dates and times are all such as a calendar has: Parquet files state their ranges."""
