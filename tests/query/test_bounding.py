@@ -69,10 +69,10 @@ def test_a_unit_changes_every_vector_of_sums_by_no_more_than_the_noise_is_made_f
     order = 2 if plan.gaussian else 1
     reached = 0.0
     for seed in range(1):
-        table = visits(6, 200, seed)
+        table = visits(16, 400, seed)  # every group has units, whoever is missing
         with session_of(table) as session:
             whole, limits = steps(session, plan)
-        for unit in range(6):
+        for unit in range(16):
             rest = table.filter(pc.fill_null(pc.not_equal(table["u"], unit), True))
             with session_of(rest) as session:
                 fewer, _ = steps(session, plan)

@@ -116,3 +116,26 @@ def test_groups_with_the_same_hash_are_kept_whoever_else_is_there(
     assert exact[0] == exact[1] == [UNITS]
     assert weights[0] == weights[1]
     assert len(weights[0]) == 1
+
+
+@pytest.mark.parametrize("columns", [None, {"g": {"keys": ["a", "c1", "c2", "c3"]}}], ids=["private", "public"])
+def test_every_unit_has_a_draw_of_its_own_however_groups_are_numbered(
+    exact: list[list[int]], monkeypatch: pytest.MonkeyPatch, columns: Any
+) -> None:
+    """Everybody is in four groups and counts in one; somebody else comes first, with the groups the other way round."""
+    monkeypatch.setattr(Run, "secret", 12345)
+    everything = lambda numbers, *_, **__: (np.ones(numbers.size, dtype=bool), np.ones(1))
+    monkeypatch.setattr("discreet.query.keys.kept_by_weight", everything)
+    monkeypatch.setattr("discreet.query.keys.kept_by_count", lambda *given, **named: everything(*given, **named)[0])
+    names = ["a", "c1", "c2", "c3"]
+    found = []
+    for first in ([], [(0, name) for name in reversed(names)]):
+        rows = first + [(i, name) for i in range(1, 2001) for name in names]
+        table = pa.table({"u": [u for u, _ in rows], "g": [g for _, g in rows]})
+        budget = Budget(epsilon=500.0, delta=1e-3)
+        with Curator.open({"t": table}, unit="u", budget=budget, ledger=":memory:", columns=columns) as curator:
+            curator.sql("SELECT g, COUNT(DISTINCT u) AS n FROM t GROUP BY g", epsilon=2.0, delta=1e-6, max_groups=1)
+        found.append(exact.pop())
+    assert sum(found[0]) == 2000
+    assert all(400 < one < 600 for one in found[0])  # 500 +- 19
+    assert sorted(more - less for less, more in zip(*found, strict=True)) == [0, 0, 0, 1]

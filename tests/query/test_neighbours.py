@@ -115,7 +115,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Seen]]:
         return 4
 
     def kept(by_count: bool) -> Any:
-        def keep_all(weights: Any, *_: Any, groups: int = 1) -> Any:
+        def keep_all(weights: Any, *_: Any, groups: int = 1, **__: Any) -> Any:
             found[-1].weights.append(np.asarray(weights))
             found[-1].copies, found[-1].by_count = groups, by_count
             everything = np.ones(weights.size, dtype=bool)

@@ -82,11 +82,11 @@ class Grid:
 class Coded:
     """The rows with numbered groups: a FROM clause, SQL of a row's group number, and SQL of its place in the lottery.
 
-    The lottery decides which groups of a unit are kept. It is a hash of the group's *keys* and a secret number: what
-    happens to a unit must depend on its own rows alone, and the numbers of groups that are not public do not. Which of
-    two groups comes first does: that is by the hash and then by the keys, and their numbers are in this order. The
-    engine's hash is easy to solve for other keys with the same value, and of equal ones it would take whichever it saw
-    first.
+    The lottery decides which groups of a unit are kept. It is a hash of the unit, of the group's *keys* and of a secret
+    number: every unit has a draw of its own, and what happens to it depends on its own rows alone, as the numbers of
+    groups that are not public do not. Which of two groups comes first does: that is by a hash and then by the keys, and
+    their numbers are in this order. The engine's hash is easy to solve for other keys with the same value, and of equal
+    ones it would take whichever it saw first.
     """
 
     source: str
@@ -119,9 +119,9 @@ def make_codes(session: Session, plan: Private, secret: int) -> Coded:
             f"FROM ({plan.block.rows})))"
         )
         same = " AND ".join(f"r.{key.column} IS NOT DISTINCT FROM q__codes.{key.column}" for key in keys)
-        return Coded(f"{source} JOIN q__codes ON {same}", "q__codes.code", "q__codes.lot")
+        return Coded(f"{source} JOIN q__codes ON {same}", "q__codes.code", lottery("r.u, q__codes.lot", secret))
     source, cell = groups_of(session, plan, source)
-    return Coded(source, cell, lottery(cell, secret))
+    return Coded(source, cell, lottery(f"r.u, {cell}", secret))
 
 
 def shown_keys(plan: Private) -> list[str]:

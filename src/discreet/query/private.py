@@ -11,6 +11,7 @@ from discreet.accounting import Cost
 from discreet.errors import InvalidArgument
 from discreet.query.allocation import Allocation, allocate, gaussian_multiplier
 from discreet.query.drawable import check_drawable, too_little
+from discreet.query.keys import MOST_GROUPS
 from discreet.query.laws import GAUSSIAN, LAPLACE, staircase_law
 from discreet.query.moments import MOST_ROWS, Moment, moments_of
 from discreet.query.remembered import Known
@@ -81,6 +82,12 @@ class Private:
         if self.single or self.block.row_level or self.options.max_groups is None:
             return False
         return not (self.public and max(1, self.cells) <= self.options.max_groups)
+
+    @property
+    def most_groups(self) -> int:
+        """A unit with more groups than this has no say in which of them are shown."""
+        limits = (self.groups, self.block.rows_per_unit, MOST_GROUPS)
+        return min(limit for limit in limits if limit is not None)
 
     @property
     def public(self) -> bool:
@@ -368,21 +375,19 @@ def _takes_gaussian(target: Target, groups: int | None, measures: int) -> bool:
 
 
 def _known_bound(block: Block, options: Options, moment: Moment, *, gaussian: bool) -> float | None:
-    groups = _groups(block, options)
-    if block.row_level or block.rows_per_unit is not None:
-        rows = block.rows_per_unit
-        assert rows is not None
-        if moment.row_steps is not None:  # all rows may fall into one group, so both norms are at most their number
-            return float(max(1, rows * moment.row_steps))
-        return None
-    if groups is None:
-        return None
-    spread = _spread(groups, gaussian=gaussian)
-    if moment.kind == "units":
-        return spread
-    if options.max_rows is not None and moment.row_steps is not None:
-        return max(1.0, spread * options.max_rows * moment.row_steps)
-    return None
+    groups, rows, most_rows = _groups(block, options), block.rows_per_unit, options.max_rows
+    bounds: list[float] = []
+    if rows is not None and moment.row_steps is not None:
+        bounds.append(float(rows * moment.row_steps))  # they may all fall into one group: both norms are at most that
+    if block.row_level:
+        return max(1.0, bounds[0]) if bounds else None
+    if rows is not None:
+        groups = rows if groups is None else min(groups, rows)
+    if groups is not None and moment.kind == "units":
+        bounds.append(_spread(groups, gaussian=gaussian))
+    elif groups is not None and most_rows is not None and moment.row_steps is not None:
+        bounds.append(_spread(groups, gaussian=gaussian) * most_rows * moment.row_steps)
+    return max(1.0, min(bounds)) if bounds else None
 
 
 def _spread(groups: int, *, gaussian: bool) -> float:

@@ -105,15 +105,13 @@ class Run:
     def select_keys(self) -> None:
         """The table `kept` of the groups that are shown: code, and place in the answer."""
         if self.plan.gaussian:
-            weight = (
-                f"CAST(CASE WHEN n <= {key_selection.MOST_GROUPS} THEN trunc({key_selection.WEIGHT} / sqrt(n)) ELSE 0 "
-                "END AS BIGINT)"
-            )
+            most = self.plan.most_groups
+            weight = f"CAST(trunc({key_selection.WEIGHT} / sqrt(n)) AS BIGINT)"
             found = self.session.numbers(
                 f"SELECT g, CAST(sum({weight}) AS BIGINT) AS w FROM q__per JOIN "
-                "(SELECT u, count(*) AS n FROM q__per GROUP BY u) USING (u) GROUP BY g"
+                f"(SELECT u, count(*) AS n FROM q__per GROUP BY u HAVING count(*) <= {most}) USING (u) GROUP BY g"
             )
-            kept, shown = key_selection.kept_by_weight(found["w"], self.plan.allocation, self.generator)
+            kept, shown = key_selection.kept_by_weight(found["w"], self.plan.allocation, self.generator, most=most)
             if shown.size:
                 self.skew = min(max(float(np.mean(shown) / np.median(shown)), 1.0), 10.0)
         else:
