@@ -131,4 +131,11 @@ SELECT first, COUNT(*) FROM (SELECT DISTINCT user_id, FIRST_VALUE(city) OVER (PA
 SELECT country, SUM(last) FROM (SELECT user_id, LAST_VALUE(price) OVER (PARTITION BY user_id ORDER BY moment ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last FROM visits) AS t JOIN users USING (user_id) GROUP BY country;
 SELECT NTILE(3) OVER (ORDER BY COUNT(*), city) AS part, city, COUNT(*) AS n FROM visits GROUP BY city QUALIFY RANK() OVER (ORDER BY n DESC) <= 2;
 SELECT AVG(s) FROM (SELECT SUM(age) OVER (PARTITION BY user_id, city ORDER BY moment ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s FROM visits QUALIFY PERCENT_RANK() OVER (PARTITION BY user_id ORDER BY day) < 0.5) AS t;
-SELECT region FROM regions QUALIFY ROW_NUMBER() OVER (PARTITION BY region ORDER BY city) = 1 ORDER BY region
+SELECT region FROM regions QUALIFY ROW_NUMBER() OVER (PARTITION BY region ORDER BY city) = 1 ORDER BY region;
+SELECT city, COUNT(*) AS n, SUM(age) FROM visits GROUP BY ROLLUP (city) ORDER BY city, n;
+SELECT city, category, COUNT(*) AS n, GROUPING(city) AS g, GROUPING(city, category) AS h FROM visits AS v GROUP BY CUBE (v.city, category);
+SELECT upper(city) AS city, month(day) AS m, AVG(age) FROM visits GROUP BY GROUPING SETS ((city, m), (m), ());
+SELECT coalesce(lower(city), 'all') AS c, MAX(age) FROM visits WHERE ok GROUP BY ROLLUP (lower(city)) HAVING COUNT(*) > 3 OR lower(city) IS NULL;
+SELECT age % 2 AS odd, city, COUNT(*) FROM visits GROUP BY odd, ROLLUP ((city, category));
+SELECT AVG(n) FROM (SELECT user_id, city, COUNT(*) AS n FROM visits GROUP BY GROUPING SETS ((user_id, city), (user_id)));
+WITH v AS (SELECT * FROM visits WHERE age > 9) SELECT kind, MAX(n) FROM (SELECT city AS kind, COUNT(*) AS n FROM v GROUP BY CUBE (city)) GROUP BY kind ORDER BY kind LIMIT 3

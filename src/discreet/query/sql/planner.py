@@ -29,6 +29,7 @@ from discreet.query.sql.pairs import is_pair
 from discreet.query.sql.relation import Relation, Step, alias_mark
 from discreet.query.sql.scope import Rows
 from discreet.query.sql.select import selected
+from discreet.query.sql.totals import with_totals
 from discreet.query.sql.unions import united
 from discreet.query.sql.value import Value
 
@@ -173,7 +174,8 @@ class Planner:
         if isinstance(node, exp.Union):
             return united(self, node, names)
         if isinstance(node, exp.Select):
-            return selected(self, node, names)
+            several = with_totals(self, node)
+            return selected(self, node, names) if several is None else self.query(several, names)
         what = type(node).__name__.upper()
         if isinstance(node, exp.SetOperation):
             advice = "write WHERE x IN (SELECT x FROM ...) for INTERSECT, NOT IN for EXCEPT"
@@ -234,9 +236,8 @@ CLAUSES = {
     "SAMPLE": ("sampling is not supported", "leave it out: every row counts, and sampling would not save budget here"),
     "PIVOTS": ("PIVOT is not supported", "use COUNT(*) FILTER (WHERE ...) or GROUP BY"),
     "LATERALS": ("LATERAL is not supported", "use a join"),
-    "ROLLUP": ("ROLLUP is not supported", "ask for each grouping with its own GROUP BY, joined with UNION ALL"),
-    "CUBE": ("CUBE is not supported", "ask for each grouping with its own GROUP BY, joined with UNION ALL"),
-    "GROUPING_SETS": ("GROUPING SETS are not supported", "use one GROUP BY for each, joined with UNION ALL"),
+    "ROLLUP": ("WITH ROLLUP is not supported", "write GROUP BY ROLLUP (a, b)"),
+    "CUBE": ("WITH CUBE is not supported", "write GROUP BY CUBE (a, b)"),
     "GROUP": ("GROUP BY is not supported here", "leave it out"),
     "RECURSIVE": ("WITH RECURSIVE is not supported", "write the steps out"),
     "WINDOWS": ("WINDOW is not supported", "write the window out after OVER, over an aggregated answer"),

@@ -100,12 +100,6 @@ def keys_of(planner: Planner, group: exp.Group | None, shown: list[Shown], rows:
         ]  # fmt: skip
     for part in group.expressions:
         node = part.unnest()
-        if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
-            raise planner.source.refusal(
-                "ROLLUP, CUBE and GROUPING SETS are not supported",
-                advice="ask for each grouping with its own GROUP BY, joined with UNION ALL",
-                at=node,
-            )
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
             position = int(str(node.this))
             if not 1 <= position <= len(shown):
