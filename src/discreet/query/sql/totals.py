@@ -7,7 +7,6 @@ GROUPING(key) is 1 there, and 0 elsewhere.
 
 from __future__ import annotations
 
-from functools import reduce
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
@@ -52,7 +51,9 @@ def with_totals(planner: Planner, node: exp.Select) -> exp.Query | None:
     selects = [
         _grouped(planner, node, keys, {text: every[text] for text in every if text not in keys}) for keys in given
     ]
-    query: exp.Query = reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), selects)
+    query: exp.Query = selects[0]
+    for select in selects[1:]:
+        query = exp.Union(this=query, expression=select, distinct=False)
     for part in _OUTSIDE:
         if node.args.get(part) is not None:
             query.set(part, node.args[part])
