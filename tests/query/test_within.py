@@ -191,3 +191,29 @@ def test_a_window_keeps_what_is_known_of_its_values() -> None:
     (block,) = parse(text, shop.CATALOG).blocks
     assert block.keys[0].values == (0, 1, 2, 3, 4, None)
     assert {one.function: one.bounds for one in block.aggregates}["sum"] == (0.0, 120.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "shared"),
+    [
+        ("MAX(age) OVER (PARTITION BY user_id)", True),
+        ("COUNT(*) OVER (PARTITION BY user_id)", True),
+        ("FIRST_VALUE(city) OVER (PARTITION BY user_id ORDER BY day)", True),
+        ("MAX(age) OVER (PARTITION BY user_id, city)", False),
+        ("MAX(age) OVER (PARTITION BY user_id ORDER BY day)", False),
+        ("SUM(age) OVER (PARTITION BY user_id ROWS 3 PRECEDING)", False),
+        ("FIRST_VALUE(city) OVER (PARTITION BY user_id ORDER BY day ROWS 3 PRECEDING)", False),
+        ("ROW_NUMBER() OVER (PARTITION BY user_id)", False),
+        ("RANK() OVER (PARTITION BY user_id ORDER BY day)", False),
+        ("LAG(age) OVER (PARTITION BY user_id)", False),
+    ],
+)
+def test_what_all_rows_of_a_person_share_leaves_them_in_one_group(value: str, shared: bool) -> None:
+    (block,) = parse(f"SELECT v, COUNT(*) FROM (SELECT {value} AS v FROM visits) GROUP BY v", shop.CATALOG).blocks
+    assert block.keys[0].of_unit == shared
+    with shop.connection() as engine:
+        (most,) = engine.execute(
+            f"SELECT MAX(n) FROM (SELECT COUNT(DISTINCT k0) + MAX(CAST(k0 IS NULL AS INT)) AS n FROM ({block.rows}) "
+            "GROUP BY u)"
+        ).fetchone()
+    assert (most == 1) == shared

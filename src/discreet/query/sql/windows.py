@@ -67,7 +67,7 @@ def _window(at: Expressions, node: exp.Window) -> Value:
         f"{called} OVER ({' '.join(over)})", type_, parts, weight=max([1, *(part.weight for part in parts)])
     )
     value = replace(value, sql=f"({value.sql})", window=True, constant=False, inputs=None, limits=type_.range)
-    return value if at.within is None else at.within.result(node, value, parts)
+    return value if at.within is None else at.within.result(node, value, parts, partition)
 
 
 def depends_on_order(node: exp.Expr) -> bool:

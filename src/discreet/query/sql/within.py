@@ -95,15 +95,25 @@ class Within:
         terms = [*terms, *([self.place] if _by_place(node) else [])]
         return [f"PARTITION BY {parts}", *([f"ORDER BY {', '.join(terms)}"] if terms else [])]
 
-    def result(self, node: exp.Window, value: Value, parts: list[Value]) -> Value:
-        """What is known of a window's value; every row of a unit has its own."""
-        value = replace(value, of_unit=False, public=False)
+    def result(self, node: exp.Window, value: Value, parts: list[Value], partition: list[Value]) -> Value:
+        """What is known of a window's value: whether all rows of a unit share it, and its range."""
+        shared = _is_shared(node) and all(part.is_unit for part in partition)
+        value = replace(value, of_unit=shared, public=False)
         if not isinstance(node.this, _CHOSEN):
             return value
         source = parts[0]  # the value, or NULL where there is no such row
         values = None if source.values is None else tuple(dict.fromkeys((*source.values, None)))
         sql = one_look(value.sql, value.type.name) if isinstance(node.this, exp.Min | exp.Max) else value.sql
         return replace(value, sql=sql, bounds=source.bounds, limits=source.limits, values=values, tame=source.tame)
+
+
+def _is_shared(node: exp.Window) -> bool:
+    """Whether all rows of a partition have the same value: it is that of the whole, or of its first row."""
+    if node.args.get("spec") is not None:
+        return False
+    if node.args.get("order") is None:
+        return isinstance(node.this, exp.Count | exp.Min | exp.Max | exp.Sum)
+    return isinstance(node.this, exp.FirstValue)
 
 
 def _check_frame(at: Expressions, node: exp.Window) -> None:
