@@ -103,18 +103,26 @@ def test_the_rows_of_a_person_depend_on_their_own_alone(value: str) -> None:
     ],
 )
 def test_the_first_rows_of_each_person_are_no_more_than_that(condition: str, most: int | None) -> None:
-    inner = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY u ORDER BY k, x) AS r FROM t QUALIFY {condition}"
+    numbered = "SELECT *, ROW_NUMBER() OVER (PARTITION BY u ORDER BY k, x) AS r FROM t"
+    inner = f"{numbered} QUALIFY {condition}"
+    after = f"SELECT u, k FROM (SELECT u, r, k AS k FROM ({numbered}) WHERE x IS NULL OR x < 9) AS s WHERE {condition}"
     with opened(visits()) as curator:
-        take = curator._desk.take
-        (plan,) = take(f"SELECT COUNT(*) FROM ({inner})", epsilon=1.0, delta=0.0, cost=None, call={}).plans
-        assert plan.block.rows_per_unit == most
-        with curator._data.engine.session() as session:
-            units = session.table(plan.block.rows)["u"].to_pylist()
-    assert most is None or max(map(units.count, units)) <= most
+        for rows in (inner, *([after] if "OVER" not in condition else [])):
+            text = f"SELECT COUNT(*) FROM ({rows})"
+            (plan,) = curator._desk.take(text, epsilon=1.0, delta=0.0, cost=None, call={}).plans
+            assert plan.block.rows_per_unit == most
+            with curator._data.engine.session() as session:
+                units = session.table(plan.block.rows)["u"].to_pylist()
+            assert most is None or max(map(units.count, units)) <= most
     # joined again with all rows of a person, or beside another copy, they are more
     with opened(visits()) as curator:
         for again in (
             f"({inner}) AS a JOIN t AS b ON a.u = b.u",
+            f"({numbered}) AS a JOIN t AS b ON a.u = b.u WHERE r = 1",
+            f"(SELECT k, r FROM ({numbered}) UNION ALL SELECT k, r FROM ({numbered})) WHERE r = 1",
+            f"(SELECT r + 0 AS r FROM ({numbered})) WHERE r = 1",
+            f"(SELECT k AS r FROM ({numbered})) WHERE r = 1",
+            f"(SELECT u, c, MAX(r) AS r FROM ({numbered}) GROUP BY u, c) WHERE r = 1",
             f"(SELECT k FROM t UNION ALL SELECT k FROM ({inner}))",
         ):
             text = f"SELECT COUNT(*) FROM {again}"

@@ -75,7 +75,7 @@ class Relation:
     are expressions over it. `tail` is ORDER BY and LIMIT. `scan`: it is one table and nothing else. `single`: it has
     exactly one row. `arbitrary`: what is in it may depend on an order of rows that nothing fixes. `declared` are pairs
     of SQL for tables that are declared to have one row for each unit: as it is, and with that enforced; `rows_per_unit`
-    relies on the second.
+    relies on the second. `numbered` are columns, in SQL, that number the rows of each unit: no two of them share one.
     """
 
     source: str
@@ -91,6 +91,7 @@ class Relation:
     single: bool = False
     arbitrary: bool = False
     declared: tuple[tuple[str, str], ...] = ()
+    numbered: tuple[str, ...] = ()
     step: Step = field(default_factory=lambda: Step("nothing"))
 
     @property
@@ -137,6 +138,11 @@ def settled(relation: Relation, mark: str) -> Relation:
         tail="",
         scan=True,
         unit=renamed(unit, f"{mark}.u") if unit is not None else None,
+        numbered=tuple(
+            f"{mark}.{name}"
+            for one, name in zip(relation.fields, names, strict=True)
+            if one.value.sql in relation.numbered
+        ),
     )
 
 

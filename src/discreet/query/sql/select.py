@@ -18,7 +18,7 @@ from discreet.query.sql.ordering import finished, ordered
 from discreet.query.sql.relation import Field, Relation, Step, settled
 from discreet.query.sql.select_list import Shown, expanded, keys_of, shown_of
 from discreet.query.sql.windows import depends_on_order
-from discreet.query.sql.within import first_rows, placed
+from discreet.query.sql.within import first_rows, numbered, placed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +55,7 @@ def selected(planner: Planner, node: exp.Select, names: Names) -> Relation:
         effect = "keeps or drops each row by itself" if relation.private else ""
         relation = relation.filtered(rows.truth(condition).sql, Step(words, effect, (relation.step,)))
         relation = narrowed(relation, rows, condition)
+        relation = _limited(relation, first_rows(rows, condition))
     qualify, within = node.args.get("qualify"), None
     if relation.level == "unit" and not _is_aggregated(node, shown):
         parts = [part for part in (*node.expressions, qualify) if part is not None]
@@ -129,15 +130,20 @@ def _projected(relation: Relation, shown: list[Shown], rows: Rows) -> Relation:
         Field(one.name, "", _value(one, rows), apart=one.node is not None and tells_units_apart(one.node, rows))
         for one in shown
     )
-    return replace(relation, fields=fields, scan=relation.scan and not relation.where)
+    places = numbered(rows, [(one.node, field.value) for one, field in zip(shown, fields, strict=True)])
+    return replace(relation, fields=fields, scan=relation.scan and not relation.where, numbered=places)
 
 
 def _qualified(planner: Planner, relation: Relation, condition: exp.Expr, rows: Rows) -> Relation:
     """The rows that meet the condition of QUALIFY; of each unit no more than a condition on ROW_NUMBER leaves."""
     kept = Field("", "", rows.truth(condition), hidden=True)
     result = _kept(planner, replace(relation, fields=(*relation.fields, kept)), condition)
-    most = first_rows(rows, condition) if rows.within is not None else None
-    return result if most is None else replace(result, rows_per_unit=min(most, result.rows_per_unit or most))
+    return _limited(result, first_rows(rows, condition) if rows.within is not None else None)
+
+
+def _limited(relation: Relation, most: int | None) -> Relation:
+    """The relation, of which no unit has more rows than that."""
+    return relation if most is None else replace(relation, rows_per_unit=min(most, relation.rows_per_unit or most))
 
 
 def _kept(planner: Planner, relation: Relation, condition: exp.Expr) -> Relation:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from discreet.query.sql.planner import Planner
     from discreet.query.sql.scope import Rows
 
-__all__ = ["Within", "first_rows", "placed", "whole"]
+__all__ = ["Within", "first_rows", "numbered", "placed", "whole"]
 
 _PLACED = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
 _CHOSEN = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.Min, exp.Max)
@@ -191,7 +191,10 @@ def _told_apart(value: Value) -> str:
 
 
 def first_rows(rows: Rows, condition: exp.Expr) -> int | None:
-    """How many rows of a unit meet a condition of QUALIFY at most, if it is ROW_NUMBER() OVER (...) = 1, or <= k."""
+    """How many rows of a unit meet a condition at most, if it is ROW_NUMBER() OVER (...) = 1, or <= k, or implies it.
+
+    In WHERE it is a column that a subquery has numbered rows with.
+    """
     condition = condition.unnest()
     if isinstance(condition, exp.And):
         found = [first_rows(rows, part) for part in (condition.left, condition.right)]
@@ -207,10 +210,23 @@ def first_rows(rows: Rows, condition: exp.Expr) -> int | None:
     return most if most >= 1 else None
 
 
+def numbered(rows: Rows, shown: list[tuple[exp.Expr | None, Value]]) -> tuple[str, ...]:
+    """SQL of the columns of a SELECT list that number the rows of each unit."""
+    return tuple(
+        value.sql
+        for node, value in shown
+        if value.sql in rows.relation.numbered or (node is not None and _numbers_rows(rows, node.unnest()))
+    )
+
+
 def _numbers_rows(rows: Rows, node: exp.Expr) -> bool:
-    """Whether it is ROW_NUMBER over all rows of a unit, which no two of them share."""
-    if isinstance(node, exp.Column) and not node.table and not rows.find(node):
+    """Whether it is ROW_NUMBER over all rows of a unit, which no two of them share, or a column of such numbers."""
+    if isinstance(node, exp.Column):
+        found = rows.find(node)
+        if found or node.table:
+            return len(found) == 1 and found[0].value.sql in rows.relation.numbered
         node = rows.aliases.get(node.name.lower(), node).unnest()
     if not isinstance(node, exp.Window) or not isinstance(node.this, exp.RowNumber):
         return False
-    return all(rows.value(part).is_unit for part in node.args.get("partition_by") or [])
+    partition = node.args.get("partition_by") or []
+    return rows.relation.level == "unit" and bool(partition) and all(rows.value(part).is_unit for part in partition)
