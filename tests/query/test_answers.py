@@ -112,8 +112,8 @@ def _judged(engine, text: str) -> bool:
     except QueryRefused:
         return False
     answer = noiseless.answer(question, engine)
-    # Ties are broken freely, x / 0 is NULL here, and COUNT_IF of no rows is 0 here.
-    if any(sign in text for sign in (" LIMIT ", " OVER ", "/", "%", "COUNT_IF")):
+    # Ties are broken freely, x / 0 is NULL here (also in CORR), COUNT_IF of no rows is 0 here, and a constant no key.
+    if any(sign in text for sign in (" LIMIT ", " OVER ", "/", "%", "COUNT_IF", "CORR(", "GROUP BY '")):
         return True
     try:
         expected = engine.execute(text).fetchall()

@@ -174,7 +174,7 @@ class Planner:
         if isinstance(node, exp.Union):
             return united(self, node, names)
         if isinstance(node, exp.Select):
-            several = with_totals(self, node)
+            several = with_totals(self, node, names)
             return selected(self, node, names) if several is None else self.query(several, names)
         what = type(node).__name__.upper()
         if isinstance(node, exp.SetOperation):

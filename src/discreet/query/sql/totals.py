@@ -7,17 +7,19 @@ GROUPING(key) is 1 there, and 0 elsewhere.
 
 from __future__ import annotations
 
+import math
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from discreet.query.sql.aggregates import has_aggregate, is_aggregate
+from discreet.query.sql.joins import from_clause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from discreet.query.sql.planner import Planner
+    from discreet.query.sql.planner import Names, Planner
 
 __all__ = ["with_totals"]
 
@@ -27,16 +29,16 @@ _MOST = 16
 """How many groupings one SELECT may have: each gets a part of the price."""
 
 
-def with_totals(planner: Planner, node: exp.Select) -> exp.Query | None:
+def with_totals(planner: Planner, node: exp.Select, names: Names) -> exp.Query | None:
     """The SELECT with its groupings written out, if GROUP BY has ROLLUP, CUBE or GROUPING SETS."""
     group = node.args.get("group")
     if group is None or not any(isinstance(part, _SEVERAL) for part in group.expressions):
         return None
     planner.only(group, {"expressions"})
-    sets = [[key for part in parts for key in part] for parts in product(*map(_sets, group.expressions))]
-    if len(sets) > _MOST:
+    number = math.prod(map(_number, group.expressions))
+    if number > _MOST:
         raise planner.source.refusal(
-            f"these are {len(sets)} groupings, among which the price would be divided",
+            f"these are {number} groupings, among which the price would be divided",
             advice=f"ask for at most {_MOST} at once, listed in GROUPING SETS",
             at=group,
         )
@@ -46,10 +48,15 @@ def with_totals(planner: Planner, node: exp.Select) -> exp.Query | None:
             advice="write them around it: SELECT ... FROM (SELECT ... GROUP BY ROLLUP (...))",
             at=group,
         )
+    sets = [[key for part in parts for key in part] for parts in product(*map(_sets, group.expressions))]
+    columns = {one.name.lower() for one in from_clause(planner, node, planner.with_names(node, names)).fields}
+    aliases = {part.alias.lower(): part.this for part in node.expressions if isinstance(part, exp.Alias)}
+    aliases = {name: value for name, value in aliases.items() if name not in columns}  # which come first
     given = [{_text(key): key for key in (_key(node, key) for key in keys)} for keys in sets]
-    every = {text: key for keys in given for text, key in keys.items()}
+    every = _texts({text: key for keys in given for text, key in keys.items()}, aliases)
     selects = [
-        _grouped(planner, node, keys, {text: every[text] for text in every if text not in keys}) for keys in given
+        _grouped(planner, node, list(keys.values()), kept=(kept := _texts(keys, aliases)), dropped=every - kept)
+        for keys in given
     ]
     query: exp.Query = selects[0]
     for select in selects[1:]:
@@ -58,6 +65,14 @@ def with_totals(planner: Planner, node: exp.Select) -> exp.Query | None:
         if node.args.get(part) is not None:
             query.set(part, node.args[part])
     return query
+
+
+def _number(part: exp.Expr) -> int:
+    """How many groupings one part of GROUP BY means."""
+    if isinstance(part, exp.GroupingSets):
+        return sum(map(_number, part.expressions))
+    parts = len(part.expressions)
+    return 2**parts if isinstance(part, exp.Cube) else parts + 1 if isinstance(part, exp.Rollup) else 1
 
 
 def _sets(part: exp.Expr) -> list[list[exp.Expr]]:
@@ -86,10 +101,9 @@ def _key(node: exp.Select, key: exp.Expr) -> exp.Expr:
     return key
 
 
-def _texts(node: exp.Select, keys: dict[str, exp.Expr]) -> set[str]:
+def _texts(keys: dict[str, exp.Expr], aliases: dict[str, exp.Expr]) -> set[str]:
     """How keys are written: as they are, and in other words where the SELECT list gives them a name."""
-    given = {part.alias.lower(): part.this for part in node.expressions if isinstance(part, exp.Alias)}
-    named = (given.get(key.name.lower()) for key in keys.values() if isinstance(key, exp.Column) and not key.table)
+    named = (aliases.get(key.name.lower()) for key in keys.values() if isinstance(key, exp.Column) and not key.table)
     return {*keys, *(_text(one) for one in named if one is not None)}
 
 
@@ -103,18 +117,18 @@ def _text(key: exp.Expr) -> str:
     return plain.sql(dialect="duckdb", comments=False)
 
 
-def _grouped(planner: Planner, node: exp.Select, keys: dict[str, exp.Expr], others: dict[str, exp.Expr]) -> exp.Select:
-    """The SELECT with one grouping, and NULL in place of the keys of others."""
+def _grouped(
+    planner: Planner, node: exp.Select, keys: list[exp.Expr], *, kept: set[str], dropped: set[str]
+) -> exp.Select:
+    """The SELECT with one grouping, and NULL in place of the keys of others; `kept` and `dropped` are their texts."""
     select = node.copy()
     for part in (*_OUTSIDE, "group"):
         select.set(part, None)
     if keys:
-        select.set("group", exp.Group(expressions=[key.copy() for key in keys.values()]))
+        select.set("group", exp.Group(expressions=[key.copy() for key in keys]))
     elif not any(has_aggregate(part) for part in node.expressions):
         words = "one of the groupings has neither keys nor aggregates"
         raise planner.source.refusal(words, advice="select an aggregate, such as COUNT(*)", at=node)
-    kept = _texts(node, keys)
-    dropped = _texts(node, others) - kept
     shown: list[exp.Expr] = []
     for part, own in zip(node.expressions, select.expressions, strict=True):
         name = (
