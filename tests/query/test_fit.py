@@ -66,6 +66,33 @@ def test_a_model_is_fitted_to_rows_and_paid_from_the_budget():
         assert desk.spent.epsilon(1e-6) >= fitted.cost_.epsilon(1e-6) * (1 - 1e-9)
 
 
+EACH = "SELECT person, AVG(age) AS age, SUM(hours) / 3 AS hours, MAX(income) AS income FROM people GROUP BY person"
+FIRST = "ROW_NUMBER() OVER (PARTITION BY person ORDER BY hours) = 1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT age, hours, income > 80 AS y FROM ({EACH}) AS each",
+        "SELECT AVG(age) AS age, AVG(hours) AS hours, MAX(income) > 80 AS y FROM people GROUP BY person",
+        "SELECT age, LAG(hours) OVER (PARTITION BY person ORDER BY hours) AS hours, income > 80 AS y FROM people",
+        f"SELECT age, hours, income > 80 AS y FROM people QUALIFY {FIRST}",
+    ],
+    ids=["subquery", "groups", "window", "first"],
+)
+def test_a_model_is_fitted_to_what_is_computed_for_each_person(text):
+    table = people()
+    connection = duckdb.connect()
+    connection.register("people", table)
+    true = connection.sql(text).fetchnumpy()
+    with curator(table) as desk:
+        X, y = records_of(text, "y", desk.tables).read(desk._data.engine)
+        assert len(X) == len(y) == 4000
+        rows = np.column_stack([true["age"], np.ma.filled(true["hours"], np.nan)]).round(4).tolist()
+        assert {tuple(row) for row in X.round(4).tolist()} <= {tuple(row) for row in rows}
+        assert (desk.fit(model(), text, target="y").coef_ > 0).any()
+
+
 @pytest.mark.parametrize(
     "fitted",
     [
@@ -202,7 +229,7 @@ def test_an_interrupted_fit_stays_paid():
         ("SELECT age, COUNT(*) AS n, income > 80 AS y FROM people GROUP BY age, y", "y", "aggregate"),
         ("SELECT n, y FROM (SELECT city AS y, SUM(age) AS n FROM people GROUP BY city) AS t", "y", "aggregate"),
         ("SELECT age, hours, income > 80 AS y FROM people LIMIT 5", "y", "LIMIT"),
-        ("SELECT age, ROW_NUMBER() OVER () AS r, income > 80 AS y FROM people", "y", "window"),
+        ("SELECT age, ROW_NUMBER() OVER () AS r, income > 80 AS y FROM people", "y", "several people"),
         ("SELECT wage, income > 80 AS y FROM people", "y", "wage"),
         ("DELETE FROM people", "y", "SELECT"),
         ("SELECT FROM", "y", "SQL"),

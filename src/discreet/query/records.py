@@ -93,13 +93,20 @@ def _targets(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 
 def records_of(text: str, target: str | None, catalog: Catalog) -> Records:
-    """The rows that a SELECT names, `target` being one of its columns; refuses aggregates and what parse refuses.
+    """The rows that a SELECT names, `target` being one of its columns; refuses what parse refuses.
 
-    Refusals point into the text as it was written.
+    They are about people: as they are, aggregated for each of them, or with windows within each. Refusals point into
+    the text as it was written.
     """
     source, tree = read_rows(text, catalog)
     _check_shape(source, tree)
     relation = relation_of(source, tree, catalog)
+    if relation.level == "released":
+        raise source.refusal(
+            "rows for a model cannot come from an aggregate or DISTINCT over people",
+            advice="select columns of rows, or aggregate for each of them: GROUP BY the unit column",
+            at=tree,
+        )
     if not relation.private:
         raise QueryRefused(
             "these are no rows of people", advice="fit the model to public rows yourself: that costs nothing"
@@ -154,10 +161,6 @@ def _check_shape(source: Source, tree: exp.Expr) -> None:
     """Refuse what is no list of rows."""
     if not isinstance(tree, exp.Select):
         raise source.refusal("rows for a model come from one SELECT", advice="write SELECT columns FROM table", at=tree)
-    refused = {exp.AggFunc: "an aggregate", exp.Group: "GROUP BY", exp.Window: "a window", exp.Distinct: "DISTINCT"}
-    for node, word in refused.items():
-        if (found := tree.find(node)) is not None:
-            raise source.refusal(f"rows for a model cannot come from {word}", advice="select columns of rows", at=found)
     for part, word in (("limit", "LIMIT"), ("offset", "OFFSET"), ("order", "ORDER BY")):
         if (found := tree.args.get(part)) is not None:
             raise source.refusal(f"{word} has no meaning for the rows of a model", advice="leave it out", at=found)
