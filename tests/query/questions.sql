@@ -138,4 +138,8 @@ SELECT upper(city) AS city, month(day) AS m, AVG(age) FROM visits GROUP BY GROUP
 SELECT coalesce(lower(city), 'all') AS c, MAX(age) FROM visits WHERE ok GROUP BY ROLLUP (lower(city)) HAVING COUNT(*) > 3 OR lower(city) IS NULL;
 SELECT age % 2 AS odd, city, COUNT(*) FROM visits GROUP BY odd, ROLLUP ((city, category));
 SELECT AVG(n) FROM (SELECT user_id, city, COUNT(*) AS n FROM visits GROUP BY GROUPING SETS ((user_id, city), (user_id)));
-WITH v AS (SELECT * FROM visits WHERE age > 9) SELECT kind, MAX(n) FROM (SELECT city AS kind, COUNT(*) AS n FROM v GROUP BY CUBE (city)) GROUP BY kind ORDER BY kind LIMIT 3
+WITH v AS (SELECT * FROM visits WHERE age > 9) SELECT kind, MAX(n) FROM (SELECT city AS kind, COUNT(*) AS n FROM v GROUP BY CUBE (city)) GROUP BY kind ORDER BY kind LIMIT 3;
+SELECT city, COUNT(*) * 1.0 / (SELECT COUNT(*) FROM visits WHERE city = 'Rome') AS r FROM visits GROUP BY ROLLUP (city) HAVING COUNT(*) > (SELECT MIN(population) - 1000000000 FROM regions WHERE city <> 'Bonn');
+SELECT a.city AS one, b.city AS other, COUNT(*) FROM visits a JOIN visits b ON a.user_id = b.user_id GROUP BY CUBE (a.city, b.city);
+SELECT v.city, COUNT(*) AS n FROM visits AS v GROUP BY ROLLUP (v.city) ORDER BY COUNT(*) DESC, v.city;
+SELECT coalesce(city, 'total') AS city, AVG(age) FROM visits GROUP BY ROLLUP (city) ORDER BY city

@@ -220,6 +220,13 @@ REFUSED = [
     ("SELECT user_id, city, COUNT(*) FROM visits GROUP BY ROLLUP (user_id, city)", "UNION ALL of rows about people"),
     ("SELECT city, spend, COUNT(*) FROM visits GROUP BY ROLLUP (city)", "neither in GROUP BY nor inside"),
     ("SELECT COUNT(*) FROM visits GROUP BY ROLLUP (citty)", "did you mean 'city'"),
+    ("SELECT city, GROUPING(category), COUNT(*) FROM visits GROUP BY ROLLUP (city)", "'category' is no key"),
+    ("SELECT GROUPING(city), COUNT(*) FROM visits GROUP BY city", "it goes with GROUP BY ROLLUP"),
+    (f"SELECT COUNT(*) FROM visits GROUP BY CUBE ({', '.join(f'age + {i}' for i in range(40))})", "groupings"),
+    (
+        "SELECT city IN (SELECT city FROM regions) AS here, city, COUNT(*) FROM visits GROUP BY ROLLUP (here, city)",
+        "neither in GROUP BY",
+    ),
     ("SELECT COUNT(*) FROM visits GROUP BY 3", "no column 3"),
     ("SELECT COUNT(*) FROM visits GROUP BY COUNT(*)", "GROUP BY an aggregate"),
     ("SELECT COUNT(*) FROM visits WHERE COUNT(*) > 3", "cannot stand here"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -92,6 +94,11 @@ def test_the_rows_of_a_person_depend_on_their_own_alone(value: str) -> None:
         ("ROW_NUMBER() OVER (PARTITION BY u ORDER BY k) = 7", 1),
         ("(ROW_NUMBER() OVER (PARTITION BY u)) <= 3 AND k >= 0", 3),
         ("k >= 0 AND r < 3", 2),
+        ("3 > r", 2),
+        ("r BETWEEN 2 AND 5 AND k >= 0", 4),
+        ("r IN (1, 3, 4)", 3),
+        ("r IN (1, k)", None),
+        ("r BETWEEN 5 AND 2", None),
         ("k > 0 OR r < 3", None),
         ("NOT r < 3", None),
         ("r < 1", None),
@@ -184,6 +191,45 @@ def test_what_does_not_stay_within_a_person_is_refused(text: str, words: str) ->
     with pytest.raises(QueryRefused) as refused:
         parse(text, shop.CATALOG)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "ROWS BETWEEN CURRENT ROW AND 1 PRECEDING",
+        "ROWS BETWEEN UNBOUNDED FOLLOWING AND CURRENT ROW",
+        "ROWS 2 FOLLOWING",
+        "ROWS BETWEEN 1 FOLLOWING AND CURRENT ROW",
+        "ROWS BETWEEN CURRENT ROW AND UNBOUNDED PRECEDING",
+        "RANGE UNBOUNDED FOLLOWING",
+        "RANGE BETWEEN 2 PRECEDING AND CURRENT ROW",
+        "GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW",
+        "ROWS BETWEEN 5000000000 PRECEDING AND CURRENT ROW",
+    ],
+)
+def test_a_frame_that_the_engine_would_not_take_is_refused_before_anything_is_paid(frame: str) -> None:
+    over = f"(PARTITION BY user_id ORDER BY day {frame})"
+    for text in (
+        f"SELECT COUNT(v) FROM (SELECT MAX(age) OVER {over} AS v FROM visits)",
+        f"SELECT city, MAX(COUNT(*)) OVER (ORDER BY city {frame}) FROM visits GROUP BY city",
+    ):
+        with pytest.raises(QueryRefused, match="this frame of a window is not supported"):
+            parse(text, shop.CATALOG)
+
+
+def test_values_that_are_written_alike_and_differ_are_told_apart(tmp_path: Path) -> None:
+    asked = "SELECT COUNT(*) FROM (SELECT FIRST_VALUE(x) OVER (PARTITION BY u ORDER BY k) AS f, x FROM t) WHERE f = x"
+    values = ("union_value(a := 1)", "union_value(b := '1')", "union_value(b := '1')")
+    for turn, order in enumerate((values, values[::-1])):
+        path = tmp_path / f"{turn}.duckdb"
+        with duckdb.connect(path) as database:
+            database.execute("CREATE TABLE t (u INT, k INT, x UNION(a INT, b VARCHAR))")
+            for value in order:
+                database.execute(f"INSERT INTO t SELECT 1, 1, {value}")
+        with Curator.open(path, unit="u", name="t", table="t", budget=BUDGET, ledger=":memory:") as curator:
+            (plan,) = curator._desk.take(asked, epsilon=1.0, delta=0.0, cost=None, call={}).plans
+            with curator._data.engine.session() as session:
+                assert session.table(plan.block.rows).num_rows == 1
 
 
 def test_lists_that_are_equal_and_look_different_have_no_smallest() -> None:

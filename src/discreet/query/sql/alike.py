@@ -42,4 +42,4 @@ def smallest(column: str, kind: SqlType) -> str:
     cell = quoted(column)
     if is_alike(kind) or not is_written(kind.name):  # what cannot be written out cannot be told apart
         return one_look(f"MIN({cell})", kind.name)
-    return f"ARG_MIN({cell}, CAST({cell} AS VARCHAR))"
+    return f"ARG_MIN({cell}, ROW(CAST({cell} AS VARCHAR), {cell}))"

@@ -40,6 +40,9 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(
         ("arg_max", "arg_min", "argmax", "argmin", "max_by", "min_by", "arg_max_null", "arg_min_null"), _BEST
     ),
+    **dict.fromkeys(
+        ("grouping", "grouping_id"), "it goes with GROUP BY ROLLUP (a, b), CUBE or GROUPING SETS: GROUPING(a)"
+    ),
     **dict.fromkeys(("mode", "approx_top_k", "top_k"), _COMMON),
     **dict.fromkeys(("bool_and", "bool_or", "every", "logical_and", "logical_or"), _TRUTH),
     **dict.fromkeys(("product", "geomean", "geometric_mean"), _PRODUCT),

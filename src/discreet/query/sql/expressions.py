@@ -309,7 +309,8 @@ def _refused(node: exp.Expr, called: str | None) -> tuple[str, str]:
             (
                 "windows within one person, OVER (PARTITION BY the unit column ...), stand in the SELECT list of a "
                 "subquery over rows, and in QUALIFY: SELECT * FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY "
-                "unit ORDER BY day) = 1 has the first row of each person"
+                "unit ORDER BY day) = 1 has the first row of each person; around a GROUP BY of each person, in a "
+                "SELECT of its own"
             ),
         )
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):

@@ -17,6 +17,7 @@ from discreet.query.sql.narrowing import narrowed
 from discreet.query.sql.ordering import finished, ordered
 from discreet.query.sql.relation import Field, Relation, Step, settled
 from discreet.query.sql.select_list import Shown, expanded, keys_of, shown_of
+from discreet.query.sql.totals import is_dropped
 from discreet.query.sql.windows import depends_on_order
 from discreet.query.sql.within import first_rows, numbered, placed
 
@@ -94,7 +95,8 @@ def selected(planner: Planner, node: exp.Select, names: Names) -> Relation:
 def _aliases(node: exp.Select, shown: list[Shown]) -> Mapping[str, exp.Expr]:
     """What the names that the SELECT list gives stand for."""
     given = {part.alias.lower() for part in node.expressions if isinstance(part, exp.Alias) and part.alias}
-    return {one.name.lower(): one.node for one in shown if one.node is not None and one.name.lower() in given}
+    named = {one.name.lower(): one.node for one in shown if one.node is not None and one.name.lower() in given}
+    return {name: value for name, value in named.items() if not is_dropped(value)}
 
 
 def _is_aggregated(node: exp.Select, shown: list[Shown]) -> bool:

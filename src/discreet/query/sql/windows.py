@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -11,6 +11,9 @@ from discreet.query.sql.expressions import HANDLERS, READ, Expressions
 from discreet.query.sql.types import BIGINT, DOUBLE, HUGEINT, SqlType
 from discreet.query.sql.value import Value, derived
 from discreet.query.sql.within import whole
+
+if TYPE_CHECKING:
+    from discreet.errors import QueryRefused
 
 __all__ = ["depends_on_order"]
 
@@ -40,8 +43,11 @@ def _window(at: Expressions, node: exp.Window) -> Value:
     terms: list[str] = []
     if order is not None:
         for part in order.expressions:
-            if not isinstance(part, exp.Ordered) or set(_given(part)) - {"this", "desc", "nulls_first"}:
-                raise at.unknown(node)
+            unread = not isinstance(part, exp.Ordered) or set(_given(part)) - {"this", "desc", "nulls_first"}
+            if unread or isinstance(part.this, exp.Var):
+                raise at.source.refusal(
+                    f"'{at.source.written(part)}' cannot order a window", advice="name columns, as in day DESC", at=part
+                )
             value = at.value(part.this)
             parts.append(value)
             if value.constant:
@@ -57,7 +63,7 @@ def _window(at: Expressions, node: exp.Window) -> Value:
             over.append(f"ORDER BY {', '.join(terms)}")
     frame = node.args.get("spec")
     if frame is not None:
-        over.append(_frame(at, frame, node))
+        over.append(_frame(at, frame))
     if any(part.window for part in parts):
         raise at.source.refusal(
             "a window function stands inside another", advice="compute the inner one in a subquery", at=node
@@ -124,17 +130,29 @@ def _function(at: Expressions, node: exp.Window) -> tuple[str, SqlType, list[Val
         return f"{name}({value.sql})", BIGINT if name == "COUNT" else value.type, [value]
     raise at.source.refusal(
         f"'{at.source.written(node)}' is not supported",
-        advice="use ROW_NUMBER, RANK, NTILE, LAG, LEAD, SUM, AVG, COUNT, MIN or MAX OVER (...)",
+        advice="use ROW_NUMBER, RANK, NTILE, LAG, LEAD, FIRST_VALUE, SUM, COUNT, MIN or MAX OVER (...), without "
+        "DISTINCT, FILTER, IGNORE NULLS or a default",
         at=node,
     )
 
 
-def _frame(at: Expressions, frame: exp.WindowSpec, node: exp.Window) -> str:
+def _frame(at: Expressions, frame: exp.WindowSpec) -> str:
     kind = str(frame.args.get("kind") or "").upper()
     if set(_given(frame)) - SPEC or kind not in ("ROWS", "RANGE"):
-        raise at.unknown(node)
-    start, end = (_edge(at, frame, side, kind) for side in ("start", "end"))
-    return f"{kind} BETWEEN {start} AND {end or 'CURRENT ROW'}"
+        raise _bad_frame(at, frame)
+    start, end = _edge(at, frame, "start", kind), _edge(at, frame, "end", kind) or "CURRENT ROW"
+    first, last = _order(start), _order(end)
+    if first > last or first == _ORDER["UNBOUNDED FOLLOWING"] or last == _ORDER["UNBOUNDED PRECEDING"]:
+        raise _bad_frame(at, frame)
+    return f"{kind} BETWEEN {start} AND {end}"
+
+
+_ORDER = {"UNBOUNDED PRECEDING": 0, "PRECEDING": 1, "CURRENT ROW": 2, "FOLLOWING": 3, "UNBOUNDED FOLLOWING": 4}
+
+
+def _order(edge: str) -> int:
+    """Where a frame begins or ends; the engine takes none that ends before it begins, by the words alone."""
+    return _ORDER[edge] if edge in _ORDER else _ORDER[edge.rpartition(" ")[2]]
 
 
 def _edge(at: Expressions, frame: exp.WindowSpec, which: str, kind: str) -> str:
@@ -145,10 +163,20 @@ def _edge(at: Expressions, frame: exp.WindowSpec, which: str, kind: str) -> str:
     if isinstance(edge, str):
         word = edge.upper()
         return word if word == "CURRENT ROW" else f"{word} {side}"
+    if kind != "ROWS" or side not in ("PRECEDING", "FOLLOWING"):
+        raise _bad_frame(at, frame)
     number = at.constant(edge, int, "the size of the window")
-    if kind != "ROWS" or side not in ("PRECEDING", "FOLLOWING") or not 0 <= number <= 10**9:
-        raise at.source.refusal("this window is not supported", advice="use ROWS BETWEEN n PRECEDING AND ...", at=frame)
+    if not 0 <= number <= 10**9:
+        raise _bad_frame(at, frame)
     return f"{number} {side}"
+
+
+def _bad_frame(at: Expressions, frame: exp.WindowSpec) -> QueryRefused:
+    return at.source.refusal(
+        "this frame of a window is not supported",
+        advice="use ROWS BETWEEN 2 PRECEDING AND CURRENT ROW, or other numbers of rows, from the earlier to the later",
+        at=frame,
+    )
 
 
 HANDLERS[exp.Window] = _window

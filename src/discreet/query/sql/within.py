@@ -57,10 +57,16 @@ def _named_by(rows: Rows, parts: list[exp.Expr]) -> tuple[Field, ...]:
     if any(isinstance(part.this if isinstance(part, exp.Column) else part, exp.Star) for part in parts):
         return fields
     found = [(column.name.lower(), rows.find(column)) for part in parts for column in part.find_all(exp.Column)]
-    if any(not named and name not in rows.aliases for name, named in found):
+    if any(not named and not _is_alias(rows, name) for name, named in found):
         return fields
     named = {id(one) for _, some in found for one in some}
     return tuple(one for one in fields if id(one) in named)
+
+
+def _is_alias(rows: Rows, name: str) -> bool:
+    """Whether the SELECT list gives this name to something that is not made of it."""
+    value = rows.aliases.get(name)
+    return value is not None and all(column.name.lower() != name for column in value.find_all(exp.Column))
 
 
 def _by_place(window: exp.Window) -> bool:
@@ -168,7 +174,7 @@ def placed(planner: Planner, rows: Rows, parts: list[exp.Expr]) -> tuple[Relatio
     fields = [replace(one, value=_with_one_look(one.value)) for one in inside.fields]
     assert inside.unit is not None
     if any(_by_place(window) for window in windows):
-        terms = [f"{_told_apart(one.value)} NULLS LAST" for one in fields if not one.value.is_unit]
+        terms = [f"{sql} NULLS LAST" for one in fields if not one.value.is_unit for sql in _told_apart(one.value)]
         order = f" ORDER BY {', '.join(terms)}" if terms else ""
         place = Value(f"(ROW_NUMBER() OVER (PARTITION BY {inside.unit.sql}{order}))", BIGINT)
         fields.append(Field("", "", place, hidden=True))
@@ -184,10 +190,10 @@ def _with_one_look(value: Value) -> Value:
     return replace(value, sql=one_look(value.sql, value.type.name))
 
 
-def _told_apart(value: Value) -> str:
-    """SQL of a value whose order tells all apart that look different; what cannot be written out has one look."""
+def _told_apart(value: Value) -> list[str]:
+    """SQL of terms whose order tells all values apart that differ, or look different."""
     written = not is_alike(value.type) and is_written(value.type.name)
-    return f"CAST({value.sql} AS VARCHAR)" if written else value.sql
+    return [f"CAST({value.sql} AS VARCHAR)", value.sql] if written else [value.sql]
 
 
 def first_rows(rows: Rows, condition: exp.Expr) -> int | None:
@@ -199,15 +205,38 @@ def first_rows(rows: Rows, condition: exp.Expr) -> int | None:
     if isinstance(condition, exp.And):
         found = [first_rows(rows, part) for part in (condition.left, condition.right)]
         return min((one for one in found if one is not None), default=None)
-    if not isinstance(condition, exp.EQ | exp.LTE | exp.LT) or not _numbers_rows(rows, condition.left.unnest()):
+    condition = _turned(condition)
+    if not isinstance(condition, exp.EQ | exp.LTE | exp.LT | exp.Between | exp.In):
         return None
-    number = condition.right.unnest()
-    if not isinstance(number, exp.Literal) or number.is_string or not str(number.this).isdigit():
+    if not _numbers_rows(rows, condition.this.unnest()):
         return None
-    if isinstance(condition, exp.EQ):
-        return 1
-    most = int(str(number.this)) - isinstance(condition, exp.LT)
-    return most if most >= 1 else None
+    if isinstance(condition, exp.In):
+        listed = [_whole(one) for one in condition.expressions]
+        return len(listed) if listed and None not in listed else None
+    if isinstance(condition, exp.Between):
+        low, high = _whole(condition.args["low"]), _whole(condition.args["high"])
+        most = None if low is None or high is None else high - low + 1
+    elif isinstance(condition, exp.EQ):
+        most = None if _whole(condition.right) is None else 1
+    else:
+        last = _whole(condition.right)
+        most = None if last is None else last - isinstance(condition, exp.LT)
+    return most if most is not None and most >= 1 else None
+
+
+def _turned(condition: exp.Expr) -> exp.Expr:
+    """A comparison with its number on the right."""
+    turned: dict[type, type[exp.Binary]] = {exp.EQ: exp.EQ, exp.GTE: exp.LTE, exp.GT: exp.LT}
+    if isinstance(condition, exp.EQ | exp.GTE | exp.GT) and _whole(condition.left) is not None:
+        return turned[type(condition)](this=condition.right, expression=condition.left)
+    return condition
+
+
+def _whole(node: exp.Expr) -> int | None:
+    """A whole number that is written out."""
+    node = node.unnest()
+    is_whole = isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit()
+    return int(str(node.this)) if is_whole else None
 
 
 def numbered(rows: Rows, shown: list[tuple[exp.Expr | None, Value]]) -> tuple[str, ...]:

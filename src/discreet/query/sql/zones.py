@@ -40,8 +40,10 @@ def _zone(at: Expressions, node: exp.Expr | None) -> str:
     written: str = at.constant(node, str, "the time zone")
     known = _names()
     if written.lower() not in known:
-        places = [name for name in known.values() if "/" in name]
-        raise at.source.refusal(f"there is no time zone '{written[:40]}'", advice=closest(written, places), at=node)
+        advice = closest(written, [name for name in known.values() if "/" in name])
+        if not advice.startswith("did you mean"):
+            advice = "write a place, as in 'Europe/Berlin', or hours from UTC: 'Etc/GMT-2' is two hours ahead of it"
+        raise at.source.refusal(f"there is no time zone '{written[:40]}'", advice=advice, at=node)
     return string(known[written.lower()])
 
 
