@@ -223,7 +223,7 @@ def test_counts_are_those_of_the_definition(keys: tuple, monkeypatch: pytest.Mon
         rows = (
             f"SELECT DISTINCT u, {place if keys else '0'} AS g, nx AS x FROM ({plan.block.rows}) WHERE nx IS NOT NULL"
         )
-        lot = lottery("CAST(g AS INTEGER)", 987654321) if keys else "0"
+        lot = lottery("u, CAST(g AS INTEGER)", 987654321) if keys else "0"
         listed = session.table(
             f"SELECT u, g, x, {lottery(f'u, {lot}, x', 987654321)} AS lot FROM ({rows}) WHERE g IS NOT NULL"
         ).to_pylist()
