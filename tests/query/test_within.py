@@ -245,6 +245,12 @@ def test_a_window_keeps_what_is_known_of_its_values() -> None:
     (block,) = parse(text, shop.CATALOG).blocks
     assert block.keys[0].values == (0, 1, 2, 3, 4, None)
     assert {one.function: one.bounds for one in block.aggregates}["sum"] == (0.0, 120.0)
+    for condition in ("was IS NOT NULL", "was >= 0 AND was < 9", "was IN (1, 2, 7)"):
+        (block,) = parse(text.replace("GROUP BY", f"WHERE {condition} GROUP BY"), shop.CATALOG).blocks
+        assert block.keys[0].values == (0, 1, 2, 3, 4)
+    for condition in ("was IS NULL OR was > 2", "before > 3", "coalesce(was, 1) = 1", "was IS DISTINCT FROM 1"):
+        (block,) = parse(text.replace("GROUP BY", f"WHERE {condition} GROUP BY"), shop.CATALOG).blocks
+        assert block.keys[0].values == (0, 1, 2, 3, 4, None)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["narrowed"]
 
 _TURNED: dict[type, type] = {exp.GT: exp.LT, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.LTE: exp.GTE, exp.EQ: exp.EQ}
+_COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Like, exp.ILike)
 _STEPS = ("integer", "date", "timestamp")
 """Kinds of which two different values are at least 1 apart: less than 5 is at most 4."""
 
@@ -68,7 +69,17 @@ def _field(field: Field, rows: Rows, part: exp.Expr, column: Value) -> Field:
         left = () if meeting is None else tuple(one for one in value.values or () if one in meeting)
         if left:
             value = replace(value, values=left, inputs=(replace(column.inputs[0], values=left),))
+    elif value.values is not None and value.inputs is None and _is_no_null(part):
+        value = replace(value, values=tuple(one for one in value.values if one is not None) or value.values)
     return replace(field, value=value)
+
+
+def _is_no_null(part: exp.Expr) -> bool:
+    """Whether it is a condition that no row meets whose column is NULL."""
+    if isinstance(part, exp.Not):
+        test = part.this.unnest()
+        return isinstance(test, exp.Is) and isinstance(test.expression, exp.Null) and isinstance(test.this, exp.Column)
+    return isinstance(part, _COMPARED) and isinstance(part.this.unnest(), exp.Column)
 
 
 def _range(rows: Rows, part: exp.Expr, value: Value) -> tuple[float, float]:
