@@ -53,7 +53,8 @@ def test_json_has_what_is_printed() -> None:
 @pytest.mark.parametrize(
     ("file", "code", "words"),
     [
-        ("cities.txt", 2, "does not end in .csv, .parquet or .json"),
+        ("cities.txt", 2, "is no name that ends in .csv, .parquet or .json, such as answer.csv"),
+        (".csv", 2, "is no name that ends in .csv"),
         ("there.csv", 1, "a file of that name exists"),
         ("nowhere/cities.csv", 1, "there is no directory"),
     ],

@@ -25,7 +25,9 @@ def kind_of(path: str) -> str:
     kind = Path(path).suffix.lower()
     if kind not in _KINDS:
         endings = f"{', '.join(_KINDS[:-1])} or {_KINDS[-1]}"
-        raise typer.BadParameter(f"'{path}' does not end in {endings}", param_hint="--output")
+        raise typer.BadParameter(
+            f"'{path}' is no name that ends in {endings}, such as answer.csv", param_hint="--output"
+        )
     return kind
 
 
