@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.engines import DuckDBEngine, DuckDBSession
-from discreet.query import measuring
+from discreet.query import measuring, sizing, sketch
 from discreet.query import run as running
 from discreet.query.plan import Aggregate, Block, Key
 from discreet.query.private import Private
@@ -61,7 +61,9 @@ PRIVATE = Key("k0", "VARCHAR", "city")
 
 
 def without_noise(monkeypatch: pytest.MonkeyPatch, bound: int | None = None) -> None:
-    """All noise is 0, and every private choice of a bound gives 2^(bound/4), or what no unit exceeds."""
+    """All noise is 0, no shape of sizes is seen, and every private choice of a bound gives 2^(bound/4), or what no unit
+    exceeds.
+    """
 
     def none(_: Any, size: Any, *, generator: Any = None) -> Any:
         return np.zeros(size, dtype=np.int64)
@@ -71,8 +73,10 @@ def without_noise(monkeypatch: pytest.MonkeyPatch, bound: int | None = None) -> 
     monkeypatch.setattr(running, "staircase", lambda epsilon, sensitivity, split, size, **_: none(epsilon, size))
     monkeypatch.setattr(bisection, "rounded_gaussian", none)
     monkeypatch.setattr(choice, "rounded_laplace", none)
-    for name in ("choose_bound", "choose_share"):
-        monkeypatch.setattr(running, name, lambda buckets, *_, **__: int(max(buckets)) if bound is None else bound)
+    monkeypatch.setattr(sketch, "discrete_laplace", none)
+    monkeypatch.setattr(sizing, "shape_of", lambda _: None)
+    for room, name in ((running, "choose_bound"), (running, "choose_share"), (sizing, "choose_bound")):
+        monkeypatch.setattr(room, name, lambda buckets, *_, **__: int(max(buckets)) if bound is None else bound)
     monkeypatch.setattr(running, "choose_kept", lambda *_, **__: 120 if bound is None else bound)
 
 

@@ -89,12 +89,40 @@ def test_more_groups_leave_more_for_the_numbers_and_less_for_the_choice_of_a_bou
 
 def test_looks_at_tails_take_two_parts_in_a_hundred_of_what_a_single_number_has() -> None:
     shape = {"choices": 1, "keys": False, "weights": (1.0,)}
-    plain, looked = (allocate(Target(epsilon=1.0), gaussian=False, tails=tails, **shape) for tails in (0, 1))
-    assert looked.tail == pytest.approx(0.01)
-    assert looked.noise[0] == pytest.approx(plain.noise[0] * 0.8 / 0.78)
     plain, looked = (allocate(Target(mu=0.3), gaussian=True, tails=tails, **shape) for tails in (0, 2))
     assert looked.tail == pytest.approx(0.08 * 0.3 / math.sqrt(2))
     assert 1 < looked.noise[0] / plain.noise[0] < 1.02
+
+
+def test_what_is_left_in_pots_makes_noise_smaller_and_costs_no_more() -> None:
+    shape = {"gaussian": False, "choices": 3, "keys": False, "weights": (1.0, 3.0, 1.0), "tails": 2, "alone": True}
+    plan = allocate(Target(epsilon=3.0), **shape)
+    assert (plan.pots, plan.choices, plan.tails) == (2, 1, 0)
+    # everything that may be spent one after the other, in pure epsilons
+    spent = 2 * (plan.counted + plan.sketched + plan.later) + plan.choice + sum(1 / noise for noise in plan.noise)
+    assert spent == pytest.approx(3.0, rel=1e-9)
+    assert spent <= 3.0
+    assert plan.spared(0.0) == plan
+    best = plan.hoped
+    later = 2 * (plan.chosen + plan.checks[1])
+    assert sum(1 / noise for noise in best.noise) == pytest.approx(sum(1 / noise for noise in plan.noise) + later)
+    assert sum(1 / noise for noise in best.noise) <= sum(1 / noise for noise in plan.noise) + later
+    assert best.noise[0] / best.noise[1] == pytest.approx(3.0)
+    assert not plan.stairs
+    assert allocate(Target(epsilon=12.0), **shape).hoped.stairs
+    assert plan.cost.epsilon(0.0) == pytest.approx(3.0)
+    # of the steps after the sketches nothing is known but what they may spend together: two of them are no better
+    assert plan.cost.zcdp() >= 0.99 * Cost.pure(3.0 - 2 * (plan.counted + plan.sketched) - plan.choice).zcdp()
+
+
+@settings(max_examples=25)
+@given(epsilon=st.floats(1e-3, 20), left=st.floats(0, 1), **SHAPES)
+def test_no_way_to_empty_the_pots_costs_more_than_epsilon(epsilon: float, left: float, shape: dict[str, Any]) -> None:
+    plan = allocate(Target(epsilon=epsilon, delta=1e-9), **(shape | {"gaussian": False, "spreads": 0}))
+    spared = plan.spared(left * plan.pots * (sum(plan.checks) + plan.chosen) / (1 + 1e-12))
+    used = (1 - left) * plan.pots * (sum(plan.checks) + plan.chosen)
+    first = plan.pots * (plan.counted + plan.sketched) + plan.choices * plan.choice + plan.key_epsilon
+    assert first + used + sum(1 / noise for noise in spared.noise) <= epsilon
 
 
 def test_staircase_noise_is_taken_for_single_numbers_that_are_well_paid_and_costs_pure_epsilon() -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.query import run as running
+from discreet.query import sizing
 from discreet.query.bounding import Grid
 from discreet.query.by_row import are_exact, row_grid, row_total, row_totals
 from discreet.query.measuring import measure
@@ -18,6 +19,7 @@ from discreet.query.options import Options
 from discreet.query.plan import Aggregate, Key
 from discreet.query.private import private_plan
 from discreet.query.run import Run
+from discreet.query.sketch import Sketch
 from discreet.query.target import Target
 from query.tables import PRIVATE, PUBLIC, block, session_of, steps, visits, without_noise
 
@@ -305,26 +307,32 @@ def test_a_choice_in_which_a_unit_counts_several_times_is_made_with_that_part_of
     rows: int, gaussian: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     levels: list[float] = []
-    for name in ("choose_bound", "choose_share"):
-        choose = getattr(running, name)
+    for room, name in ((running, "choose_bound"), (running, "choose_share"), (sizing, "choose_bound")):
+        choose = getattr(room, name)
 
         def spied(*given: Any, choose: Any = choose, **facts: Any) -> int:
             levels.append(facts["epsilon"])
             return choose(*given, **facts)
 
-        monkeypatch.setattr(running, name, spied)
-    count = Run._counted
+        monkeypatch.setattr(room, name, spied)
+    count, draw = Run.counted_units, Sketch.drawn
+
+    def drawn(*given: Any, **facts: Any) -> Sketch:
+        levels.append(facts["epsilon"])
+        return draw(*given, **facts)
+
+    monkeypatch.setattr(sizing.Sketch, "drawn", drawn)
 
     def counted(self: Run, units: np.ndarray, epsilon: float) -> float:
         levels.append(epsilon)
         return count(self, units, epsilon)
 
-    monkeypatch.setattr(Run, "_counted", counted)
+    monkeypatch.setattr(Run, "counted_units", counted)
     target = Target(mu=1.0) if gaussian else Target(epsilon=1.0)
     total = Aggregate("sum", "a0", "sum", "nx", kind="integer")
     plan = private_plan(block(total, row_level=True, rows_per_unit=rows), target, Options())
     with session_of(visits(12, 40, 3)) as session:
         measure(session, plan)
-    steps_of_plan = [plan.allocation.choice, *[plan.allocation.tail] * (len(levels) - 1)]
-    assert len(levels) == 1 + 2 * plan.allocation.tails
+    paid = plan.allocation
+    steps_of_plan = [paid.choice, paid.tail, paid.tail] if gaussian else [paid.chosen, paid.counted, paid.sketched]
     assert sorted(levels) == pytest.approx(sorted(step / rows for step in steps_of_plan))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,9 +15,11 @@ from discreet.query.allocation import allocate
 from discreet.query.choices import STEPS, bound_of, choose_bound, most_above, spread_above, units_above
 from discreet.query.laws import GAUSSIAN, LAPLACE, NoisySum
 from discreet.query.losses import (
+    HEAVY,
     _lognormal_excess,
     allowance,
     doubt,
+    excess,
     heaviness,
     looked_share,
     shortfall,
@@ -29,6 +32,7 @@ from discreet.query.options import Options
 from discreet.query.plan import Aggregate
 from discreet.query.private import private_plan
 from discreet.query.remembered import Choice
+from discreet.query.sketch import Sketch
 from discreet.query.target import Target
 from query.tables import PUBLIC, block, session_of, visits
 
@@ -132,6 +136,20 @@ def test_a_doubt_is_said_where_a_tail_is_heavy_or_units_are_few_and_nowhere_else
     assert doubt(Choice(20, 0.2, 1.28, 2.0), single=True) is None  # nothing was looked at
 
 
+def test_beside_a_bound_that_was_read_off_a_sketch_what_is_expected_to_be_lost_is_allowed_for() -> None:
+    sketch = Sketch((0, 100, 50), 0.04)
+    read = Choice(20.25, 0.2, 1.1, 2.0, units=1e6, size=9, looked=0.01, sketch=sketch, lost=0.5)
+    for groups, noise in ((1, 1.1), (1, 1.0), (40, 1.02)):
+        together = excess(read, noise, groups=groups) * usual(groups, gaussian=False) * noise * groups
+        assert together == pytest.approx(0.5 * 5, rel=0.01)  # four standard deviations of 0.5 bounds each, and 0.5
+    blurred = replace(read, units=250 / 0.04)
+    assert excess(blurred, 1.1, groups=1) == pytest.approx(2 * excess(read, 1.1, groups=1), rel=0.01)
+    assert excess(read, 1.1, groups=1) < 0.5 * excess(Choice(20, 0.2, 1.1, 2.0), 1.1, groups=1)
+    assert doubt(read, single=True) is None
+    # two units that lose a bound each on average: a power law of exponent 2
+    assert doubt(replace(read, lost=2.0), single=True) == HEAVY
+
+
 @pytest.mark.parametrize("people", [200, 1000])
 def test_a_table_that_is_too_small_for_a_look_is_allowed_twice_as_much_for_a_single_number(
     people: int, monkeypatch: pytest.MonkeyPatch
@@ -146,15 +164,16 @@ def test_a_table_that_is_too_small_for_a_look_is_allowed_twice_as_much_for_a_sin
     assert 0.94 < coverage(light, monkeypatch, allowed=True, looked=True) < 0.965
 
 
-@pytest.mark.parametrize("keys", [(), (PUBLIC,)], ids=["one", "groups"])
-def test_a_look_costs_what_the_plan_says(keys: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_costs_what_the_plan_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = (PUBLIC,)
     asked = Aggregate("count", "a0", "COUNT(*)"), Aggregate("avg", "a1", "AVG(x)", "x0", bounds=(0.0, 50.0))
     plan = private_plan(block(*asked, keys=keys), Target(epsilon=1.0, delta=1e-6), Options())
     seen: list[tuple[str, float]] = []
     choose, share, draw = running.choose_bound, running.choose_share, running.rounded_laplace
 
     def bound(*arguments: object, epsilon: float, bounded: bool, **others: object) -> int:
-        assert bounded == plan.gaussian
+        assert bounded
+        assert plan.gaussian
         seen.append(("choice", epsilon))
         return choose(*arguments, epsilon=epsilon, bounded=bounded, **others)  # type: ignore[arg-type]
 

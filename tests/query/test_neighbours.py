@@ -6,6 +6,7 @@ wrong are tried with everything that is released about them, on tables and on th
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
@@ -18,10 +19,11 @@ import pytest
 
 from discreet import Budget, Curator
 from discreet.errors import InvalidArgument
-from discreet.query import Policy, measuring
+from discreet.query import Policy, measuring, sizing, sketch
 from discreet.query import keys as key_selection
 from discreet.query import run as running
 from discreet.query.asked import Asked
+from discreet.query.curve import End
 from discreet.query.gains import KEPT, gained
 from discreet.query.policy import ColumnPolicy, TablePolicy
 from discreet.query.private import Private
@@ -81,12 +83,15 @@ class Seen:
     sums: list[tuple[np.ndarray, float, str]] = field(default_factory=list)
     ranks: list[tuple[Any, float]] = field(default_factory=list)
     choices: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    sketches: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    counted: list[int] = field(default_factory=list)
     kept: list[tuple[np.ndarray, list[Fraction]]] = field(default_factory=list)
     weights: list[np.ndarray] = field(default_factory=list)
     codes: list[Any] = field(default_factory=list)
     selected: dict[Any, int] = field(default_factory=dict)
     copies: int = 1
     by_count: bool = False
+    read: int = 0  # bounds that were read off a sketch
 
 
 @pytest.fixture
@@ -132,8 +137,20 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Seen]]:
     monkeypatch.setattr(running.Run, "with_noise", spied_noise)
     monkeypatch.setattr(running.Run, "keep", spied_keep)
     monkeypatch.setattr(ranks, "measure_rank", spied_rank)
-    for name in ("choose_bound", "choose_share"):
-        monkeypatch.setattr(running, name, choice)
+
+    def sketched(_: Any, buckets: Any, units: Any, *, epsilon: float, **facts: Any) -> Any:
+        found[-1].sketches.append((np.asarray(buckets, dtype=np.int64), np.asarray(units, dtype=np.int64)))
+        return drawn(buckets, units, epsilon=epsilon, **facts)
+
+    def spied_count(self: Any, units: Any, epsilon: float) -> float:
+        found[-1].counted.append(int(units.sum()))
+        return counted(self, units, epsilon)
+
+    drawn, counted = sketch.Sketch.drawn, running.Run.counted_units
+    monkeypatch.setattr(sketch.Sketch, "drawn", classmethod(sketched))
+    monkeypatch.setattr(running.Run, "counted_units", spied_count)
+    for room, name in ((running, "choose_bound"), (running, "choose_share"), (sizing, "choose_bound")):
+        monkeypatch.setattr(room, name, choice)
     monkeypatch.setattr(running, "choose_kept", spied_kept)
     monkeypatch.setattr(key_selection, "kept_by_weight", kept(False))
     monkeypatch.setattr(key_selection, "kept_by_count", kept(True))
@@ -146,7 +163,7 @@ def told(asked: Asked, digest: str) -> list[dict[str, Any]]:
         for known in plan.known:
             if known.digest == digest:
                 look = {"units": 5.0, "size": 3, "looked": 0.1} if plan.looks_at(known.place) else {}
-                choice = Choice(9, plan.epsilon_of_choice, plan.noise_for(known.place), 1.0, **look)
+                choice = Choice(9, plan.epsilon_of_choice(known.place), plan.noise_for(known.place), 1.0, **look)
                 return [asdict(choice)] * (int(digest, 16) % 4)
     return []
 
@@ -204,7 +221,9 @@ def check(one: Seen, other: Seen) -> float:
     """Nothing differs by more than its mechanism allows; gives the largest part of that which is used."""
     plan, paid = one.plan, one.plan.allocation
     assert len(one.sums) + len(one.ranks) == len(paid.noise)  # no more is run than the cost has parts for
-    assert len(one.choices) + len(one.kept) == paid.choices + paid.tails + paid.spreads
+    assert len(one.choices) + len(one.kept) + one.read == paid.choices + paid.tails + paid.spreads + paid.pots
+    assert len(one.sketches) == paid.pots
+    assert len(one.counted) <= paid.tails + (1 + len(paid.checks)) * paid.pots
     assert bool(one.weights) == (paid.key_epsilon + paid.key_noise > 0)
     order = 2 if plan.gaussian else 1
     used = [0.0]
@@ -218,12 +237,15 @@ def check(one: Seen, other: Seen) -> float:
         assert np.linalg.norm(moved, ord=order) <= limit
         used.append(float(np.linalg.norm(moved, ord=order)) / limit)
     copies = (plan.block.rows_per_unit or 1) if plan.block.row_level else 1
-    for (buckets, units), (fewer_buckets, fewer_units) in zip(one.choices, other.choices, strict=True):
+    pairs = [zip(one.choices, other.choices, strict=True), zip(one.sketches, other.sketches, strict=True)]
+    for (buckets, units), (fewer_buckets, fewer_units) in itertools.chain(*pairs):
         moved = np.zeros(2000)
         np.add.at(moved, buckets + 1000, units)
         np.subtract.at(moved, fewer_buckets + 1000, fewer_units)
         assert (moved >= 0).all()
         assert moved.sum() <= copies
+    for more, less in zip(one.counted, other.counted, strict=True):
+        assert 0 <= more - less <= copies
     for (counts, scores), (fewer_counts, fewer_scores) in zip(one.kept, other.kept, strict=True):
         moved = counts - fewer_counts
         assert (moved >= 0).all()
@@ -311,6 +333,34 @@ def test_a_unit_changes_nothing_in_a_question_by_more_than_is_paid_for(seen: lis
             used += [check(one, other) for one, other in zip(whole, fewer, strict=True)]
     assert len(used) > 3 * number
     assert np.mean(np.array(used) > 0.99) > 0.3  # many change all that they may: the claim is not empty
+
+
+def test_with_bounds_read_off_a_sketch_a_unit_changes_nothing_by_more_than_is_paid_for(
+    seen: list[Seen], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody is believed to have at most this much; a count of 0 noise, and as many as the alarm allows, agree."""
+    monkeypatch.setattr(sizing, "shape_of", lambda _: End(2.0**2.25))
+    size = sizing.sized
+
+    def spied(*arguments: Any, **facts: Any) -> Choice:
+        chosen = size(*arguments, **facts)
+        seen[-1].read += chosen.lost is not None
+        return chosen
+
+    monkeypatch.setattr(running, "sized", spied)
+    curators = [opened(unit) for unit in (None, *range(UNITS))]
+    used, read = [], 0
+    for text, epsilon, delta, call in cases(25):
+        try:
+            whole = run(curators[0], text, seen, epsilon=epsilon, delta=delta, **call)
+        except InvalidArgument:  # groups that are not public need a delta
+            continue
+        read += sum(one.read for one in whole)
+        for curator in curators[1:]:
+            fewer = run(curator, text, seen, epsilon=epsilon, delta=delta, **call)
+            used += [check(one, other) for one, other in zip(whole, fewer, strict=True) if one.read == other.read]
+    assert read > 5
+    assert np.mean(np.array(used) > 0.99) > 0.2
 
 
 def test_with_equal_memory_a_unit_changes_nothing_by_more_than_is_paid_for(seen: list[Seen]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -17,9 +18,11 @@ from discreet import Budget, Cost, Curator
 from discreet.errors import QueryFailed
 from discreet.query import curator as room
 from discreet.query import run as running
+from discreet.query import sizing
 from discreet.query.choices import CANDIDATES, bound_of
 from discreet.query.losses import excess
 from discreet.query.remembered import ENOUGH, Choice, Known
+from discreet.query.sketch import Sketch
 from query.open_shop import opened, visits
 
 ROWS = "SELECT COUNT(*) AS n FROM visits"
@@ -117,14 +120,15 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 def bought(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The epsilon of every choice and every count of units that is run."""
     spent: list[float] = []
-    for name in ("choose_bound", "choose_share", "choose_kept"):
-        choose = getattr(running, name)
+    names = ((running, "choose_bound"), (running, "choose_share"), (running, "choose_kept"), (sizing, "choose_bound"))
+    for owner, name in (*names, (sizing.Sketch, "drawn")):
+        choose = getattr(owner, name)
 
         def spied(*arguments: Any, choose: Any = choose, **facts: Any) -> Any:
             spent.append(facts["epsilon"])
             return choose(*arguments, **facts)
 
-        monkeypatch.setattr(running, name, spied)
+        monkeypatch.setattr(owner, name, spied)
     return spent
 
 
@@ -137,7 +141,11 @@ def test_three_answers_buy_a_choice_and_the_fourth_none(text: str, call: dict[st
             explained = curator.explain(text, **price)
             steps = [plan.allocation for plan in explained.plans]
             expected = sorted(
-                [e for one in steps for e in [one.choice] * one.choices + [one.tail] * (one.tails + one.spreads)]
+                e
+                for one in steps
+                for e in [one.choice] * one.choices
+                + [one.tail] * (one.tails + one.spreads)
+                + [one.sketched, one.chosen] * one.pots  # these tables are too small for a curve
             )
             bought.clear()
             answer = curator.sql(text, **price)
@@ -160,7 +168,10 @@ def test_a_count_that_is_known_spends_everything_on_its_noise() -> None:
         assert answers[-1].cost.epsilon(0.0) == pytest.approx(1.0)
         [before, after] = [answer._measured[0].plan.allocation for answer in (answers[0], answers[-1])]
         assert (before.stairs, after.stairs) == (False, True)
-        assert before.noise[0] / after.noise[0] == pytest.approx(1 / 0.78)
+        assert before.noise[0] / after.noise[0] == pytest.approx(1 / 0.66)  # at most: what is spared makes it less
+        scales = [answer._measured[0].moments[0].scale / answer.bounds["number of rows"] for answer in answers]
+        assert scales[0] == pytest.approx(1 / 0.755, rel=0.03)
+        assert scales[-1] == pytest.approx(1.0, rel=0.03)
         first, second, third, fourth = (answer.bounds["number of rows"] for answer in answers)
         assert min(first, second) <= third <= max(first, second)  # whatever the third one chose
         assert fourth == third
@@ -175,7 +186,7 @@ def test_an_answer_that_is_read_again_says_what_was_paid_for_it() -> None:
         again = [curator.sql(ROWS, epsilon=epsilon) for epsilon in (1.0, 0.9, 0.8)]
         assert all(answer.repeated for answer in again)
         assert [answer.cost for answer in again] == [first.cost, second.cost, third.cost]
-        assert (len(list(first.cost.parts)), len(list(third.cost.parts))) == (4, 1)
+        assert (len(list(first.cost.parts)), len(list(third.cost.parts))) == (2, 1)
 
 
 def test_what_is_explained_is_what_is_answered() -> None:
@@ -291,7 +302,9 @@ def test_a_choice_counts_that_was_paid_as_well_and_not_for_far_less_noise(
 def test_the_best_paid_choices_are_used_and_the_newest_of_those() -> None:
     with opened() as curator:
         [plan] = plans(curator, ROWS)
-        own = Choice(8, plan.epsilon_of_choice, plan.noise_for("moment 0"), 2.0, units=300.0, size=9, looked=0.01)
+        own = Choice(
+            8, plan.epsilon_of_choice("moment 0"), plan.noise_for("moment 0"), 2.0, units=300.0, size=9, looked=0.01
+        )
         stored = [asdict(replace(own, number=number)) for number in (5, 6, 7, 8)]
         stored += [asdict(replace(own, number=20, epsilon=own.epsilon * 2)), {"number": 3}, None, "text"]
         [known] = plans(curator, ROWS, lambda names: dict.fromkeys(names, stored))[0].known
@@ -323,9 +336,20 @@ def test_the_allowance_grows_as_the_noise_beside_it_falls() -> None:
 # ---------------------------------------------------------------------- what is stored
 
 FINE = Choice(12, 0.2, 1.3, 2.0, units=310.0, size=-4, looked=0.01)
+OFF_A_SKETCH = replace(FINE, number=12.25, sketch=Sketch((3, -40, 900), 0.04), lost=0.5)
 WRONG = [
     {"number": 12.0},
+    {"number": 12.25},
     {"number": True},
+    {"number": 12.25, "lost": 0.5},
+    {"sketch": {"counts": [1, 2], "epsilon": 0.1}, "lost": -0.5},
+    {"sketch": {"counts": [1, 2], "epsilon": 0.1}, "lost": 0.5, "number": 12.3},
+    {"sketch": {"counts": [1], "epsilon": 0.1}},
+    {"sketch": {"counts": [1, None], "epsilon": 0.1}},
+    {"sketch": {"counts": [1, float("inf")], "epsilon": 0.1}},
+    {"sketch": {"counts": [1, 2], "epsilon": 0}},
+    {"sketch": {"counts": 7, "epsilon": 0.1}},
+    {"sketch": [1, 2]},
     {"number": CANDIDATES.stop},
     {"number": None},
     {"epsilon": 0},
@@ -344,7 +368,8 @@ WRONG = [
 
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_a_stored_choice_that_makes_no_sense_is_ignored(wrong: dict[str, Any]) -> None:
-    assert Choice.read(asdict(FINE)) == FINE
+    for good in (FINE, OFF_A_SKETCH):
+        assert Choice.read(json.loads(json.dumps(asdict(good)))) == good
     assert Choice.read({**asdict(FINE), **wrong}) is None
 
 

@@ -12,19 +12,32 @@ may be in many public groups, another choice like that one finds in how many it 
 
 Choices, with their looks, are bought as long as earlier answers have not told enough (see `remembered`).
 
-The division is fixed before anything is run, so the steps are composed by the certified accountants as a fixed
-sequence. There are two paths. On the Laplace path every unit touches few numbers and epsilon is divided; on the
-Gaussian path a unit touches many numbers with bounded l2 norm, and the squares of mu are divided.
+There are two paths. On the Laplace path every unit touches few numbers and epsilon is divided; on the Gaussian path a
+unit touches many numbers with bounded l2 norm, and the squares of mu are divided.
 
 On the Laplace path a choice gets a fifth of epsilon where one number is asked for, and less for more groups: the bound
 may then be exceeded by more units, and a coarser choice finds it. Where a unit changes one number of each measure, and
 that is well paid, the noise is a staircase in place of Laplace's: the same pure epsilon, a smaller median.
+
+Where the bound of a count or a sum is chosen on that path, it has a *pot*, which is spent step by step: the number of
+units and a sketch of their sizes (see `sketch`); then, where a curve can be read off the sketch, a count of the units
+above the bound that the curve gives, and a better one if there seem to be too many; and else, or if there are, a choice
+as usual. What is left in the pots makes the noise smaller (`spared`).
+
+**Claim.** The steps cost no more than `cost`, although what has been told decides which come, and at what price.
+*Proof.* Some steps are the same whatever happens: keys, other choices, and of every pot the number of units and the
+sketch. The others are pure DP each, and their epsilons add up to at most r, which is what else is in the pots and what
+the measures have. Let F be a pair that dominates all fixed steps that are still to come, and R(r) that of
+randomized response at r, which dominates everything that is r-DP. Then F with R(r) dominates what is to come: by
+induction from the end. If the next step is f of the fixed ones, F = f F', it is dominated by f, and what follows it,
+whatever it tells, by F' with R(r). If it has an epsilon e <= r of its own, chosen by what was told before, it is
+dominated by R(e), and what follows by F with R(r - e); and R(e) with R(r - e) is r-DP, so R(r) dominates it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -52,6 +65,10 @@ _TAIL_OF_MU = 0.08
 _LEAST_SHARE = 0.25
 """No more groups make a choice cheaper than this part of what it costs for one."""
 
+_COUNT, _SKETCH, _CHECKS = 0.01, 0.035, (0.045, 0.05)
+"""What else may be bought beside a choice where it has a pot, of epsilon: the number of units, a sketch of their sizes,
+and two counts of the units above a bound."""
+
 
 @dataclass(frozen=True)
 class Allocation:
@@ -63,7 +80,9 @@ class Allocation:
     noise is this times its sensitivity (l1 on the Laplace path, l2 on the Gaussian one). `stairs` says that the noise
     of the Laplace path is a staircase of level 1 / multiplier, which is pure DP and nothing better. `tail` is what
     each of the two steps of a look at the tail of sizes costs, and `tails` how many such looks there are; so does each
-    of the `spreads` looks at how many groups units are in.
+    of the `spreads` looks at how many groups units are in. There are `pots` for as many bounds, each with what the
+    number of units, a sketch, the `checks` and a choice cost; `choices` are the others, and the noise is what it is if
+    the pots are emptied. `alone` says that staircases may be used.
     """
 
     gaussian: bool
@@ -77,11 +96,39 @@ class Allocation:
     tail: float = 0.0
     tails: int = 0
     spreads: int = 0
+    pots: int = 0
+    counted: float = 0.0
+    sketched: float = 0.0
+    checks: tuple[float, ...] = ()
+    chosen: float = 0.0
+    alone: bool = False
+
+    @property
+    def later(self) -> float:
+        """What may be spent on one bound after the number of units and the sketch."""
+        return sum(self.checks) + self.chosen
+
+    @property
+    def hoped(self) -> Allocation:
+        """The division if one count is enough for every bound."""
+        return self.spared(self.pots * (self.later - self.checks[0])) if self.pots else self
+
+    def spared(self, left: float) -> Allocation:
+        """The division with this part of the pots put to the measures, in proportion to what they have."""
+        if left <= 0 or not self.noise:
+            return self
+        own = sum(1 / multiplier for multiplier in self.noise)
+        noise = tuple(_UP * multiplier * own / (own + left) for multiplier in self.noise)
+        return replace(self, noise=noise, stairs=_stairs(noise, alone=self.alone))
 
     @property
     def cost(self) -> Cost:
         """The sum over all steps."""
         total = Cost.zero()
+        if self.pots:
+            first = self.pots * (self.counted + self.sketched)
+            after = self.pots * self.later + sum(1 / multiplier for multiplier in self.noise)
+            total += Cost.pure(first * _UP) + Cost.pure(after * _UP)
         if self.choices:
             chosen = Cost.exponential_mechanism(self.choice) if self.gaussian else Cost.pure(self.choice)
             total += self.choices * chosen
@@ -93,7 +140,7 @@ class Allocation:
             total += Cost.gaussian(self.key_noise) + Cost.approximate(0.0, self.key_delta)
         if self.key_epsilon:
             total += Cost.approximate(self.key_epsilon, self.key_delta)
-        for multiplier in self.noise:
+        for multiplier in () if self.pots else self.noise:
             if self.stairs:
                 total += Cost.pure(1 / multiplier)
             else:
@@ -147,25 +194,37 @@ def allocate(
 def _laplace(
     target: Target, choices: int, keys: bool, weights: tuple[float, ...], *, groups: int, alone: bool, tails: int
 ) -> Allocation:
-    total = _pure_level(target)
+    """Those choices have pots that would come with a look at tails."""
+    total, tails = _pure_level(target) / _UP, min(tails, choices)
     fewer = max(_LEAST_SHARE, groups**-0.4)
     share_of_choices = min(0.35, 0.15 + 0.05 * choices) * fewer if choices else 0.0
-    share_of_tails = _TAIL_SHARE * fewer if tails else 0.0
-    share_of_keys = 0.0 if not keys else 0.3 if weights else 1.0 - share_of_choices - share_of_tails
-    rest = (1 - share_of_choices - share_of_tails - share_of_keys) * total / _UP
+    share_of_pots = (_COUNT + _SKETCH + sum(_CHECKS)) * fewer if tails else 0.0
+    share_of_keys = 0.0 if not keys else 0.3 if weights else 1.0 - share_of_choices - share_of_pots
+    rest = (1 - share_of_choices - share_of_pots - share_of_keys) * total / _UP
+    each = fewer * total / tails / _UP if tails else 0.0
     noise = tuple(_UP * sum(weights) / (weight * rest) for weight in weights)
+    choice = share_of_choices * total / choices / _UP if choices else 0.0
     return Allocation(
         gaussian=False,
-        choice=share_of_choices * total / choices / _UP if choices else 0.0,
-        choices=choices,
+        choice=choice if choices > tails else 0.0,
+        choices=choices - tails,
         key_noise=0.0,
         key_epsilon=share_of_keys * total / _UP,
         key_delta=target.delta if keys else 0.0,
         noise=noise,
-        stairs=alone and all(multiplier * _STEEP <= 1 for multiplier in noise),
-        tail=share_of_tails * total / (2 * tails) / _UP if tails else 0.0,
-        tails=tails,
+        stairs=_stairs(noise, alone=alone),
+        pots=tails,
+        counted=_COUNT * each,
+        sketched=_SKETCH * each,
+        checks=tuple(part * each for part in _CHECKS) if tails else (),
+        chosen=choice if tails else 0.0,
+        alone=alone,
     )
+
+
+def _stairs(noise: tuple[float, ...], *, alone: bool) -> bool:
+    """Whether the noise is a staircase: of single numbers that are well paid."""
+    return alone and all(multiplier * _STEEP <= 1 for multiplier in noise)
 
 
 def _pure_level(target: Target) -> float:

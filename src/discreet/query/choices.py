@@ -43,11 +43,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CANDIDATES",
+    "FINE",
     "STEPS",
     "bound_of",
     "bucket",
     "choose_bound",
     "choose_share",
+    "fine_bucket",
+    "fine_number_of",
     "lean",
     "most_above",
     "number_of",
@@ -59,6 +62,9 @@ __all__ = [
 
 STEPS = 4
 """Candidates per octave."""
+
+FINE = 4
+"""Parts of the step between two candidates: bounds that are not chosen among the candidates are multiples of it."""
 
 _OFTEN = 1.6
 _TOGETHER = 40
@@ -139,9 +145,23 @@ def bucket(size: str) -> str:
     return f"CAST(CASE WHEN {x} > 0.5 THEN ceil(log2({x}) * {STEPS}) ELSE {_FEWEST * STEPS} END AS INTEGER)"
 
 
-def bound_of(number: int) -> float:
-    """The candidate of this number."""
+def fine_bucket(size: str) -> str:
+    """SQL of the same in parts of a step: rounded up to whole steps it is the bucket."""
+    x = f"CAST({size} AS DOUBLE)"
+    return (
+        f"CAST(CASE WHEN {x} > 0.5 THEN ceil(log2({x}) * {STEPS * FINE}) ELSE {_FEWEST * STEPS * FINE} END AS INTEGER)"
+    )
+
+
+def bound_of(number: float) -> float:
+    """The candidate of this number; those in between are bounds, too."""
     return float(2.0 ** (number / STEPS))
+
+
+def fine_number_of(size: float) -> float:
+    """The number of the smallest bound that is at least this size, up to rounding, in whole parts of a step."""
+    least, most = (number * FINE for number in (_FEWEST * STEPS, _MOST * STEPS))
+    return min(max(math.ceil(math.log2(max(size, 0.5)) * STEPS * FINE - 1e-6), least), most) / FINE
 
 
 def number_of(size: float) -> int:

@@ -45,8 +45,9 @@ def measure_distinct(run: Run, i: int) -> NoisySum:
         _number_pairs(run, i)
         chosen = run.choose_kept(f"distinct {i}", partial(_counted, session), largest=most)
         facts = {"epsilon": chosen.epsilon, "wanted": chosen.allowed}
-        bound = min(float(kept_of(chosen.number, **facts)), most)
-        times = times_lost(chosen.number, **facts) if most > 1 else 1.0
+        number = int(chosen.number)
+        bound = min(float(kept_of(number, **facts)), most)
+        times = times_lost(number, **facts) if most > 1 else 1.0
         run.bounds[plan.bound_of_distinct(i)] = bound
         found = session.numbers(f"SELECT g, count(*) AS n FROM q__pairs WHERE k <= {int(bound)} GROUP BY g")
     full = run.placed(found["g"], found["n"])

@@ -54,6 +54,8 @@ def _scales(plan: Private) -> Iterator[float]:
     yield allocation.key_noise * WEIGHT * rows
     if allocation.tails:
         yield rows / allocation.tail if allocation.tail else float("inf")
+    if allocation.pots:
+        yield rows / allocation.counted if allocation.counted else float("inf")
     if plan.gaussian:
         for i, rank in enumerate(plan.ranks):
             most = Units.most(Scale(rank.bounds, rank.kind), plan.noise_of_rank(i))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.query.moments import Moment
     from discreet.query.plan import Aggregate, Question
     from discreet.query.private import Private
+    from discreet.query.remembered import Choice, Known
     from discreet.query.target import Target
 
 __all__ = ["Explanation"]
@@ -103,6 +104,8 @@ class Explanation:
         elif plan.block.keys:
             lines.append(f"  selected privately, failing with probability {plan.allocation.key_delta:g}")
         law = "Gaussian" if plan.gaussian else "staircase" if plan.allocation.stairs else "Laplace"
+        if plan.allocation.hoped.stairs and not plan.allocation.stairs:
+            law = "Laplace or staircase"
         why = (
             "a unit may count in many groups"
             if plan.groups is None
@@ -135,7 +138,9 @@ def _noise(plan: Private, moment: Moment, multiplier: float) -> str:
     kind = "standard deviation" if plan.gaussian else "scale"
     used = told if bound is None else bound
     if used is None:
-        return f"{kind} {multiplier:.4g} times a bound on one unit that is chosen privately"
+        least = plan.allocation.hoped.noise[plan.moments.index(moment)]
+        scale = f"{multiplier:.4g}" if least == multiplier else f"{least:.4g} to {multiplier:.4g}"
+        return f"{kind} {scale} times a bound on one unit that is chosen privately"
     size, source = used * moment.quantum, _source(plan, f"moment {plan.moments.index(moment)}")
     return f"{kind} {multiplier * size:.4g}, from a bound of {size:.4g} on one unit{source}"
 
@@ -148,7 +153,7 @@ def _source(plan: Private, place: str) -> str:
 
 def _told(plan: Private, i: int) -> float | None:
     """The bound of a moment that earlier answers have told, in quanta, if nothing is bought for it."""
-    told = {known.place: bound_of(known.with_new().number) for known in plan.known if known.settled}
+    told = {known.place: bound_of(_known(plan, known).number) for known in plan.known if known.settled}
     if f"moment {i}" not in told:
         return None
     if plan.block.row_level:
@@ -159,6 +164,11 @@ def _told(plan: Private, i: int) -> float | None:
         chosen = min(told.get(f"moment {j}", math.inf), plan.most(moment))
         bounds[j] = chosen if declared is None else declared
     return plan.no_larger(bounds)[i]
+
+
+def _known(plan: Private, known: Known) -> Choice:
+    """What earlier answers have told, for a plan that buys nothing there."""
+    return known.with_new(allowed=plan.allowed_at(known.place, groups=plan.cells) if plan.public else None)
 
 
 def _measure(plan: Private, function: str, argument: str | None) -> int | None:
@@ -209,7 +219,8 @@ def _reach(plan: Private, i: int, confidence: float) -> tuple[float, float]:
     lost, place = usual(plan.cells if plan.public else 2, gaussian=plan.gaussian), f"moment {i}"
     known = plan.known_at(place)
     if known.settled:
-        lost *= excess(known.with_new(), plan.noise_for(place), groups=max(1, plan.cells) if plan.public else 2)
+        groups = max(1, plan.cells) if plan.public else 2
+        lost *= excess(_known(plan, known), plan.noise_for(place), groups=groups)
     return float(plan.law(i).reach(np.array([lost]), confidence)[0]), lost
 
 
@@ -217,7 +228,7 @@ def _in_bounds(plan: Private, i: int) -> str:
     """The interval for a group of average size; in terms of the bound, if that will be chosen."""
     reach, lost = _reach(plan, i, 0.95)
     noise, told = plan.noise_of_moment(i), _told(plan, i)
-    unit = " times the bound on one unit that is chosen"
+    unit = f" times the bound on one unit that is chosen{', or less' if plan.allocation.pots else ''}"
     if told is not None:
         noise, unit = noise * told * plan.moments[i].quantum, ""
     if plan.moments[i].sign == 1:

@@ -42,6 +42,11 @@ by (4 + 5 e) / (b - 1)^2.5 where that is above 1, up to 40; by less where e is s
 coarsely may be far above all units; by 1 + 0.2/G at least as far as the look is coarse; and by 1 + 1.3/G where the
 table is too small to tell.
 
+A bound that was read off a sketch (see `sizing`) comes with what it is expected to cut off of all units together, L.
+With n* units above it, each by an exponential amount, that has the standard deviation L sqrt(2 / n*), and the allowance
+is L and four of these; more by a factor of 1 + 250 / (n l), because a sketch of epsilon l is blurred where units are
+few. That is a third to a half of the allowance beside a choice.
+
 These rules are as wide as tables without heavy tails can bear. Under power laws of exponent 2 and less they hold less
 often than they say where people are few: the tail of two thousand people is a dozen of them, and a look at a hundredth
 of epsilon does not see a dozen. Where the released numbers leave that open, `doubt` says so.
@@ -130,6 +135,12 @@ _WIDER = 2.5
 
 SURELY = 1.4
 """The standard deviation of a number of units that is counted with epsilon 1."""
+
+_UNLUCKY = 4.0
+"""How many standard deviations more than is expected may be lost by a bound that was read off a sketch."""
+
+_BLURRED = 250.0
+"""Units times the epsilon of a sketch at which twice as much may be lost: a curve through few is uncertain."""
 
 _SUMMED = 1.5
 _TENTH = 0.1
@@ -244,6 +255,12 @@ def excess(chosen: Choice, noise: float, *, groups: int) -> float:
     The units that exceed the bound were as many as the noise was large that it was chosen for. Where less is spent on
     choices, the noise is smaller, and what is cut off is not.
     """
+    if chosen.lost is not None:
+        assert chosen.sketch is not None
+        assert chosen.units is not None
+        seen = max(chosen.units * chosen.sketch.epsilon, 1.0)
+        lost = chosen.lost * (1 + _UNLUCKY * math.sqrt(2 / max(chosen.allowed, 0.1))) * (1 + _BLURRED / seen)
+        return lost / (noise * groups) / usual(groups, gaussian=False)
     heavy = 1.0
     if chosen.units is not None and chosen.size is not None:
         bound, size, above = bound_of(chosen.number), bound_of(chosen.size), chosen.allowed + 1 / chosen.epsilon
@@ -278,6 +295,8 @@ def doubt(chosen: Choice, *, single: bool, anything: bool = False) -> str | None
     None where nothing speaks for it. `single` says that one number is asked for, and `anything` that nobody knows how
     much a row may add.
     """
+    if chosen.lost is not None:
+        return HEAVY if chosen.lost * (_DOUBTFUL - 1) > chosen.allowed else None
     if chosen.units is None or chosen.size is None:
         return None
     few, above = _GUESSED[0] if single else _GUESSED[1], chosen.allowed + 1 / chosen.epsilon

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from discreet.accounting import Cost
 from discreet.errors import InvalidArgument
 from discreet.query.allocation import Allocation, allocate, gaussian_multiplier
+from discreet.query.choices import units_above
 from discreet.query.drawable import check_drawable, too_little
 from discreet.query.keys import MOST_GROUPS
 from discreet.query.laws import GAUSSIAN, LAPLACE, staircase_law
@@ -160,15 +161,23 @@ class Private:
             return 0.0
         return self.noise_of_moment(int(i)) if kind == "moment" else self.noise_of_distinct(int(i))
 
+    def allowed_at(self, place: str, *, groups: float, looked: float | None = None) -> float:
+        """How many units may exceed the bound chosen there, for the noise of this plan in so many groups."""
+        return self.noise_for(place) * units_above(max(1, groups), single=self.single, looked=looked)
+
     def most_at(self, place: str) -> float:
         """No unit has more there by what is public."""
         kind, _, i = place.partition(" ")
         return self.most(self.moments[int(i)]) if kind == "moment" else math.inf
 
-    @property
-    def epsilon_of_choice(self) -> float:
-        """The epsilon of a choice in which one unit counts once."""
-        return self.allocation.choice / ((self.block.rows_per_unit or 1) if self.block.row_level else 1)
+    def epsilon_of_choice(self, place: str) -> float:
+        """The epsilon of the choice there, in which one unit counts once; of one with a pot, what it has at least."""
+        epsilon = self.allocation.chosen if self.has_pot(place) else self.allocation.choice
+        return epsilon / ((self.block.rows_per_unit or 1) if self.block.row_level else 1)
+
+    def has_pot(self, place: str) -> bool:
+        """Whether the bound there is found step by step, from a sketch of sizes (see `allocation`)."""
+        return not self.gaussian and self.looks_at(place)
 
     @property
     def shows_totals(self) -> bool:

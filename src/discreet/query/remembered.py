@@ -16,10 +16,12 @@ adaptively, too: that is what the filter of the ledger admits (`discreet.account
 **Rule.** The first three answers buy a choice each. From the third on the median of three is used, and from the fourth
 on nothing is bought. A single choice is off by a factor of four and more once in ten times at epsilon = 0.3, and would
 be so for ever; the middle of two is worse than one of them on some tables; the median of three is better on all that
-were tried. Choices count if they were paid as well as this question would pay if nothing were known, and were made for
-noise that is not larger: what is bought for less is worse than a new choice on some tables. How much smaller the noise
-may have been depends on the number of groups, because a bound for less noise is larger. For one number the factor is
-10, and the error is smaller for it on every table; for many groups it is 1.2.
+were tried. Sketches of sizes (`sizing`) are put together as they come: where most of the answers have read their bound
+off a sketch, the one that is used is read off all of them together. Choices count if they were paid as well as this
+question would pay if nothing were known, and were made for noise that is not larger: what is bought for less is worse
+than a new choice on some tables. How much smaller the noise may have been depends on the number of groups, because a
+bound for less noise is larger. For one number the factor is 10, and the error is smaller for it on every table; for
+many groups it is 1.2.
 
 What identifies a choice is a digest of all that decides *what* is chosen, and not at which price: rows, unit, keys,
 the measure with its declared bounds, how contributions are bounded, the versions of the files. The rest of the question
@@ -34,11 +36,14 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from discreet.query.choices import CANDIDATES
+from discreet.query.choices import CANDIDATES, FINE, bound_of, fine_number_of
+from discreet.query.curve import shape_of
+from discreet.query.sketch import Sketch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from discreet.query.curve import Curve, End
     from discreet.query.private import Private
 
 __all__ = ["ENOUGH", "Choice", "Known", "Memory"]
@@ -50,7 +55,7 @@ _SMALLER, _AT_LEAST = 10.0, 1.2
 _SAME = 1.02
 """Prices that differ by no more are the same."""
 
-_VERSION = 2
+_VERSION = 3
 _BY_GAINS = "by gains"
 """What the bound of a distinct count is chosen by: those that were chosen by the sizes of units do not count."""
 
@@ -63,10 +68,12 @@ class Choice:
     nothing to do with it), so that about `allowed` units exceed it; of distinct values, so that one more of each unit
     would not gain `allowed` of them. `units` and the candidate `size` are what a look at
     the tail of sizes has told, each with the epsilon `looked`; None without a look. `spread` is what was taken for the
-    sum of a large unit's numbers over their norm, where the allowance depends on it, else 0.
+    sum of a large unit's numbers over their norm, where the allowance depends on it, else 0. `sketch` is a sketch of
+    the sizes, if one was drawn, and `lost` what the bound is expected to cut off of all units together, in bounds, if
+    it was read off a sketch; then `number` may lie between two candidates.
     """
 
-    number: int
+    number: float
     epsilon: float
     noise: float = 0.0
     allowed: float = 0.0
@@ -74,18 +81,32 @@ class Choice:
     size: int | None = None
     looked: float = 0.0
     spread: float = 0.0
+    sketch: Sketch | None = None
+    lost: float | None = None
 
     def __post_init__(self) -> None:
-        whole = [self.number] if self.size is None else [self.number, self.size]
-        if not all(type(number) is int and number in CANDIDATES for number in whole):
+        exact = (int,) if self.lost is None else (int, float)
+        if type(self.number) not in exact or not float(self.number * FINE).is_integer():
             raise ValueError("no candidate")
-        real = [self.epsilon, self.noise, self.allowed, self.looked, self.spread, self.units or 0.0]
+        if type(self.size) not in (int, type(None)):
+            raise ValueError("no candidate")
+        if not all(CANDIDATES[0] <= number <= CANDIDATES[-1] for number in (self.number, self.size or 0)):
+            raise ValueError("no candidate")
+        real = [self.epsilon, self.noise, self.allowed, self.looked, self.spread, self.units or 0.0, self.lost or 0.0]
         if not all(type(value) in (int, float) and math.isfinite(value) for value in real):
             raise ValueError("no number")
-        if not self.epsilon > 0 or min(self.noise, self.allowed, self.looked, self.spread) < 0:
+        if not self.epsilon > 0 or min(self.noise, self.allowed, self.looked, self.spread, self.lost or 0.0) < 0:
             raise ValueError("below 0")
         if len({self.units is None, self.size is None, self.looked == 0}) > 1:
             raise ValueError("half a look")
+        if self.lost is not None and self.sketch is None:
+            raise ValueError("a curve of nothing")
+
+    def read_off(self, shape: Curve | End, allowed: float) -> Choice:
+        """The same with the bound that about so many units exceed by the shape of their sizes."""
+        number = fine_number_of(shape.exceeded_by(allowed))
+        bound = bound_of(number)
+        return replace(self, number=number, allowed=allowed, lost=shape.lost(bound)[0] / bound)
 
     @classmethod
     def read(cls, stored: Any) -> Choice | None:
@@ -93,8 +114,8 @@ class Choice:
         if not isinstance(stored, dict) or set(stored) != {field.name for field in fields(cls)}:
             return None
         try:
-            return cls(**stored)
-        except (ValueError, TypeError):
+            return cls(**{**stored, "sketch": Sketch.read(stored["sketch"])})
+        except (ValueError, TypeError, LookupError):
             return None
 
 
@@ -114,16 +135,27 @@ class Known:
         """Whether nothing is bought."""
         return len(self.earlier) >= ENOUGH
 
-    def with_new(self, new: Choice | None = None) -> Choice:
-        """What is used: the median of three, or the new choice as long as there are fewer."""
+    def with_new(self, new: Choice | None = None, *, allowed: float | None = None) -> Choice:
+        """What is used: the median of three, or the new choice as long as there are fewer.
+
+        Where most were read off a sketch, what is read off all sketches together: a bound that about `allowed` units
+        exceed, or as many as were meant to then.
+        """
+        if new is not None and not self.earlier:
+            return new
         chosen = [*self.earlier, *([] if new is None else [new])]
+        curved = [one for one in chosen if one.lost is not None]
+        if 2 * len(curved) > len(chosen):
+            shape = shape_of(Sketch.pooled([one.sketch for one in chosen if one.sketch is not None]))
+            if shape is not None:
+                return curved[-1].read_off(shape, curved[-1].allowed if allowed is None else allowed)
         if len(chosen) < ENOUGH:
             assert new is not None
             return new
         looks = [one for one in chosen if one.units is not None and one.size is not None]
         return replace(
             chosen[0],
-            number=_median(one.number for one in chosen),
+            number=_median(math.ceil(one.number) for one in chosen),
             epsilon=min(one.epsilon for one in chosen),
             noise=max(one.noise for one in chosen),
             allowed=max(one.allowed for one in chosen),
@@ -131,6 +163,7 @@ class Known:
             size=_median(one.size for one in looks) if looks else None,
             looked=min(one.looked for one in chosen),
             spread=_median(one.spread for one in chosen),
+            lost=None,
         )
 
 
@@ -164,14 +197,15 @@ class Memory:
 
     def _known(self, plan: Private, place: str, common: str) -> Known:
         digest = _digest((common, _identity(plan, place)))
-        noise, epsilon, looks = plan.noise_for(place), plan.epsilon_of_choice, plan.looks_at(place)
-        smaller = max(_AT_LEAST, _SMALLER / max(1, plan.cells)) if plan.public else _AT_LEAST
+        noise, epsilon, looks = plan.noise_for(place), plan.epsilon_of_choice(place), plan.looks_at(place)
+        smaller = (max(_AT_LEAST, _SMALLER / max(1, plan.cells)) if plan.public else _AT_LEAST) * _SAME
+        by_price = plan.has_pot(place)  # then the noise is in proportion to the price as far as that is known before
         counted = [
             one
             for one in self.choices.get(digest, ())
             if one.epsilon * _SAME >= epsilon
-            and noise <= one.noise * smaller * _SAME
-            and one.noise <= noise * _SAME
+            and (one.epsilon <= epsilon * smaller if by_price else noise <= one.noise * smaller)
+            and (by_price or one.noise <= noise * _SAME)
             and (one.units is not None) == looks
         ]
         counted.sort(key=lambda one: -one.epsilon)  # of those that are as good, the newest come first

@@ -17,17 +17,18 @@ from discreet.query.choices import (
     bound_of,
     choose_bound,
     choose_share,
+    fine_number_of,
     lean,
     most_above,
     number_of,
     spread_above,
-    units_above,
 )
 from discreet.query.gains import choose_kept, gains_wanted
 from discreet.query.laws import NoisySum
 from discreet.query.losses import SURELY, allowance, doubt, excess, looked_share, tells
 from discreet.query.public_groups import group_columns
 from discreet.query.remembered import Choice
+from discreet.query.sizing import sized, whole_buckets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,6 +66,7 @@ class Run:
         self.told: list[tuple[str, Choice]] = []  # what was bought, by digest
         self.doubts: dict[str, str] = {}  # why an interval may be short, by place, from what was released
         self.counted: float | None = None  # units, with noise, where a look has told
+        self.left = 0.0  # what was not spent of the pots
         self.selected: dict[str, pa.ChunkedArray] | None = None  # keys that were selected while they were summed
         self.skew = 1.0  # mean over median of the groups' sizes, where that is known from the selection of keys
 
@@ -163,22 +165,30 @@ class Run:
 
     def choose(
         self, place: str, sizes: Callable[[], dict[str, NDArray[Any]]], *, smallest: float = 0.0, rows: int = 1
-    ) -> int:
+    ) -> float:
         """The number of the bound for a place of the plan, from what is known or by a new choice.
 
-        `sizes` is called if something is bought, and gives the number n of units in each bucket b, and in each bucket k
-        of their sums over their norms (see `choices`), where these are looked at. A unit counts in at most `rows` of
-        them.
+        `sizes` is called if something is bought, and gives the number n of units in each bucket b, or in each part f of
+        a bucket, and in each bucket k of their sums over their norms (see `choices`), where these are looked at. A unit
+        counts in at most `rows` of them.
         """
         known = self.plan.known_at(place)
         new = None
         if not known.settled:
-            new = self._bought(place, sizes(), smallest, rows)
+            found = sizes()
+            if self.plan.has_pot(place):
+                new = sized(self, place, found, smallest=smallest, rows=rows)
+            else:
+                new = self._bought(place, found, smallest, rows)
             self.told.append((known.digest, new))
-        self.used[place] = known.with_new(new)
-        if self.used[place].units is not None:
-            self.counted = self.used[place].units
-        return self.used[place].number
+        used = known.with_new(new, allowed=self.allowed(self.plan, place) if new is None else new.allowed)
+        if used.lost is not None:
+            least, most = (fine_number_of(size) for size in (smallest, self.plan.most_at(place)))
+            used = replace(used, number=max(least, min(used.number, most)))
+        self.used[place] = used
+        if used.units is not None:
+            self.counted = used.units
+        return used.number
 
     def choose_kept(self, place: str, counts: Callable[[], Sequence[int]], *, largest: float) -> Choice:
         """How many values of a unit are kept for a distinct count, from what is known or by a new choice (`gains`).
@@ -203,22 +213,33 @@ class Run:
         self.used[place] = known.with_new(new)
         return self.used[place]
 
+    def allowed(self, plan: Private, place: str, *, looked: float | None = None) -> float:
+        """How many units may exceed the bound there, for the noise of a plan, as far as their number is known."""
+        allowed = plan.allowed_at(place, groups=max(1, self.size) * self.skew, looked=looked)
+        if self.counted is not None and plan.shows_totals and not plan.public:
+            return min(allowed, max(1.0, _SHARE_ABOVE * self.counted))
+        return allowed
+
+    def spare(self) -> None:
+        """Put what is left in the pots to the measures; all bounds of moments are there."""
+        self.plan = replace(self.plan, allocation=self.plan.allocation.spared(self.left))
+        self.left = 0.0
+
     def _bought(self, place: str, found: dict[str, NDArray[Any]], smallest: float, rows: int) -> Choice:
         """A new choice, with the looks that go with it."""
-        plan, buckets, units = self.plan, found["b"], found["n"]
+        plan, units = self.plan, found["n"]
+        buckets = whole_buckets(found["f"]) if "f" in found else found["b"]
         epsilon, tail = plan.allocation.choice / rows, plan.allocation.tail / rows
         if place == "rows":
             return Choice(self._choose_usual(buckets, units, epsilon), epsilon)
         noise, groups = plan.noise_for(place), max(1, self.size) * self.skew
-        counted = self._counted(units, tail) if plan.looks_at(place) else None
+        counted = self.counted_units(units, tail) if plan.looks_at(place) else None
         self.counted = self.counted if counted is None else counted
         looked = None
         if counted is not None and "k" in found:
             looked = self._spread(found["k"], units, counted, epsilon=tail)
-        allowed = noise * units_above(groups, single=plan.single, looked=looked)
-        if self.counted is not None and plan.shows_totals and not plan.public:
-            allowed = min(allowed, max(1.0, _SHARE_ABOVE * self.counted))
-        elif counted is not None and plan.gaussian:
+        allowed = self.allowed(plan, place, looked=looked)
+        if counted is not None and plan.gaussian and not (plan.shows_totals and not plan.public):
             allowed = min(allowed, most_above(counted, epsilon=epsilon))
         number = choose_bound(
             buckets,
@@ -240,7 +261,7 @@ class Run:
         size = self._choose_usual(buckets, units, tail, below=number, share=share)
         return Choice(number, epsilon, noise, allowed, units=counted, size=size, looked=tail, spread=spread)
 
-    def _counted(self, units: NDArray[Any], epsilon: float) -> float:
+    def counted_units(self, units: NDArray[Any], epsilon: float) -> float:
         """How many units there are, with noise."""
         return float(int(units.sum()) + int(rounded_laplace((1 + 1e-12) / epsilon, 1, generator=self.generator)[0]))
 

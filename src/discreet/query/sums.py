@@ -13,7 +13,7 @@ from discreet.engines import exact_integers
 from discreet.engines.arrow import array_of
 from discreet.query.bounding import Grid, clipped, make_per, make_sizes, norm, spread
 from discreet.query.by_row import are_exact, by_key, by_public_group, row_grid, row_totals
-from discreet.query.choices import bound_of, bucket
+from discreet.query.choices import FINE, bound_of, bucket, fine_bucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +42,7 @@ def measure_moments(run: Run) -> tuple[NoisySum, ...]:
         if not plan.public:
             run.select_keys()
         grids, sums = _by_unit(run)
+    run.spare()
     return tuple(_noisy(run, i, grids[i], sums[i]) for i in range(len(plan.moments)))
 
 
@@ -123,8 +124,8 @@ def _row_grids(run: Run, rows: int) -> dict[int, Grid]:
         else:
             sizes = partial(
                 run.session.numbers,
-                f"SELECT {bucket(f'abs({moment.value()})')} AS b, count(*) AS n FROM {source} "
-                f"WHERE {moment.value()} IS NOT NULL GROUP BY b",
+                f"SELECT {fine_bucket(f'abs({moment.value()})')} AS f, count(*) AS n FROM {source} "
+                f"WHERE {moment.value()} IS NOT NULL GROUP BY f",
             )
             number = run.choose(f"moment {i}", sizes, smallest=moment.smallest, rows=rows)
             grids[i] = Grid.of(rows * bound_of(number), noise, whole=True)
@@ -150,9 +151,10 @@ def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
         if bound is None:
             relation = per if single else "q__sizes"
             wide = f", {bucket(spread(plan, i))} AS k" if plan.spread(moment) else ""
+            size = fine_bucket(norm(plan, i, single=single))
             sizes = partial(
                 session.numbers,
-                f"SELECT {bucket(norm(plan, i, single=single))} AS b{wide}, count(*) AS n FROM {relation} GROUP BY ALL",
+                f"SELECT {size} AS f{wide}, count(*) AS n FROM {relation} GROUP BY ALL",
                 plain=True,
             )
             number = run.choose(f"moment {i}", sizes, smallest=moment.smallest)
@@ -183,7 +185,7 @@ def _folded(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
     plan, session = run.plan, run.session
     cell = run.rows.one_group if plan.block.keys else run.rows.cell
     found = session.numpy(
-        f"SELECT g, {bucket('abs(m)')} AS b, CAST(m < 0 AS INTEGER) AS negative, count(*) AS n, "
+        f"SELECT g, {fine_bucket('abs(m)')} AS f, CAST(m < 0 AS INTEGER) AS negative, count(*) AS n, "
         f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {plan.moments[0].of_unit()} AS m "
         f"FROM {run.rows.source} GROUP BY r.u) GROUP BY ALL",
         plain=plan.block.plain,
@@ -193,9 +195,9 @@ def _folded(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
     run.bounds[plan.bound_of_moment(0)] = grid.bound * plan.moments[0].quantum
     most = math.floor(math.ldexp(grid.bound, -grid.exponent))
     totals: list[int | Fraction] = [0] * run.size
-    for g, b, negative, n, s in zip(*(found[name].tolist() for name in ("g", "b", "negative", "n", "s")), strict=True):
+    for g, f, negative, n, s in zip(*(found[name].tolist() for name in ("g", "f", "negative", "n", "s")), strict=True):
         fine = int(s) << -grid.exponent if grid.exponent <= 0 else Fraction(int(s), 1 << grid.exponent)
-        totals[int(g)] += fine if b <= number else (-most if negative else most) * int(n)
+        totals[int(g)] += fine if f <= number * FINE else (-most if negative else most) * int(n)
     return {0: grid}, [np.array([math.floor(total) for total in totals], dtype=np.int64)]
 
 
