@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from discreet import Budget, Curator
 from discreet.query.choices import FINE, STEPS, bound_of
 from discreet.query.laws import LAPLACE, Law
-from discreet.query.losses import excess, usual
+from discreet.query.losses import added, excess, usual
 from discreet.query.policy import ColumnPolicy, Policy, TablePolicy
 from discreet.query.remembered import ENOUGH, Known
 from discreet.query.run import Run
@@ -105,12 +105,13 @@ def tables(stream: np.random.Generator) -> dict[str, Callable[[], Sizes]]:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound that was found: the multiplier of the noise beside it, its law, and the allowance of an interval."""
+    """A bound that was found: the multiplier of the noise beside it, its law, the allowance, and what is added."""
 
     size: float
     multiplier: float
     law: Law
     allowance: float
+    added: float
 
 
 def lost(sizes: Sizes, bounds: Sizes) -> Sizes:
@@ -129,7 +130,7 @@ def tail(law: Law, x: Sizes) -> Sizes:
 
 def median_error(losses: Sizes, scales: Sizes, laws: list[Law]) -> float:
     """The median of |noise - loss| over equally likely bounds."""
-    low, high = 0.0, float((losses + 20 * scales).max())
+    low, high = 0.0, float((np.abs(losses) + 20 * scales).max())
     kinds = {law: np.array([one == law for one in laws]) for law in set(laws)}
     for _ in range(50):
         middle = (low + high) / 2
@@ -194,18 +195,21 @@ class Asked:
         """What a choice is to a plan."""
         noise = plan.noise_for("moment 0")
         allowance = usual(self.groups, gaussian=False) * excess(used, noise, groups=self.groups)
-        return Bound(bound_of(used.number), noise, plan.law(0), allowance)
+        made_up = added(used.allowed / self.groups) * (used.lost or 0.0) if used.smooth else 0.0
+        return Bound(bound_of(used.number), noise, plan.law(0), allowance, made_up)
 
 
 def judged(sizes: Sizes, bounds: list[Bound], best: float, groups: int) -> list[float]:
     """The median error as a multiple of the best, and how often intervals of 95 % hold."""
     size = np.array([bound.size for bound in bounds])
     scales = size * np.array([bound.multiplier for bound in bounds])
-    losses, laws = lost(sizes, size) / groups, [bound.law for bound in bounds]
+    made_up, laws = np.array([bound.added for bound in bounds]), [bound.law for bound in bounds]
+    losses = (lost(sizes, size) - made_up * size) / groups
     held = []
     for bound, loss, scale in zip(bounds, losses, scales, strict=True):
-        reach = bound.law.reach(np.array([bound.allowance]), 0.95)[0]
-        ends = np.array([loss / scale - reach - bound.allowance, loss / scale + reach])
+        allowance = bound.allowance - bound.added / bound.multiplier / groups
+        reach = bound.law.reach(np.array([allowance]), 0.95)[0]
+        ends = np.array([loss / scale - reach - allowance, loss / scale + reach])
         held.append(float(np.diff(-tail(bound.law, ends))[0]))
     return [median_error(losses, scales, laws) / best, float(np.mean(held))]
 

@@ -17,11 +17,13 @@ from discreet.query.laws import GAUSSIAN, LAPLACE, NoisySum
 from discreet.query.losses import (
     HEAVY,
     _lognormal_excess,
+    added,
     allowance,
     doubt,
     excess,
     heaviness,
     looked_share,
+    made_up,
     shortfall,
     summed,
     tells,
@@ -148,6 +150,26 @@ def test_beside_a_bound_that_was_read_off_a_sketch_what_is_expected_to_be_lost_i
     assert doubt(read, single=True) is None
     # two units that lose a bound each on average: a power law of exponent 2
     assert doubt(replace(read, lost=2.0), single=True) == HEAVY
+
+
+def test_a_part_of_what_a_curve_says_is_cut_off_is_added_and_allowed_for_the_less() -> None:
+    read = Choice(20.25, 0.2, 1.1, 2.0, units=1e6, size=9, looked=0.01, sketch=Sketch((0, 9), 0.04), lost=0.5)
+    noisy = NoisySum(
+        np.array([1000.0]), 110.0, LAPLACE, np.array([250.0])
+    )  # a bound of 100 and noise of 1.1 times that
+    curved = replace(read, smooth=True)
+    for chosen, sign in ((read, 1), (curved, 0), (replace(curved, lost=0.0), 1)):
+        assert made_up(noisy, chosen, 1.1, sign=sign) is noisy
+    for sign in (1, -1):
+        found = made_up(replace(noisy, lost=sign * noisy.lost), curved, 1.1, sign=sign)
+        assert found.values[0] == pytest.approx(1000 + sign * 0.48 * 50)
+        assert found.lost[0] == pytest.approx(sign * (250 - 0.48 * 50))
+    # most often nobody exceeds the bound of a group: nothing is added; and never all that is expected
+    assert [added(above) for above in (0.1, 0.8, 1.6, 1e9)] == pytest.approx([0.0, 0.0, 0.4, 0.8])
+    two = made_up(
+        replace(noisy, values=np.array([3e6, 1e6]), lost=np.zeros(2)), replace(curved, allowed=4.0), 1.1, sign=1
+    )
+    assert (two.values - [3e6, 1e6]).tolist() == pytest.approx([0.48 * 50 * 0.75, 0.48 * 50 * 0.25], rel=1e-3)
 
 
 @pytest.mark.parametrize("people", [200, 1000])

@@ -336,7 +336,7 @@ def test_the_allowance_grows_as_the_noise_beside_it_falls() -> None:
 # ---------------------------------------------------------------------- what is stored
 
 FINE = Choice(12, 0.2, 1.3, 2.0, units=310.0, size=-4, looked=0.01)
-OFF_A_SKETCH = replace(FINE, number=12.25, sketch=Sketch((3, -40, 900), 0.04), lost=0.5)
+OFF_A_SKETCH = replace(FINE, number=12.25, sketch=Sketch((3, -40, 900), 0.04), lost=0.5, smooth=True)
 WRONG = [
     {"number": 12.0},
     {"number": 12.25},
@@ -350,6 +350,7 @@ WRONG = [
     {"sketch": {"counts": [1, 2], "epsilon": 0}},
     {"sketch": {"counts": 7, "epsilon": 0.1}},
     {"sketch": [1, 2]},
+    {"smooth": 1},
     {"number": CANDIDATES.stop},
     {"number": None},
     {"epsilon": 0},

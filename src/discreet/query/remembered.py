@@ -37,13 +37,13 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.query.choices import CANDIDATES, FINE, bound_of, fine_number_of
-from discreet.query.curve import shape_of
+from discreet.query.curve import Curve, shape_of
 from discreet.query.sketch import Sketch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from discreet.query.curve import Curve, End
+    from discreet.query.curve import End
     from discreet.query.private import Private
 
 __all__ = ["ENOUGH", "Choice", "Known", "Memory"]
@@ -70,7 +70,7 @@ class Choice:
     the tail of sizes has told, each with the epsilon `looked`; None without a look. `spread` is what was taken for the
     sum of a large unit's numbers over their norm, where the allowance depends on it, else 0. `sketch` is a sketch of
     the sizes, if one was drawn, and `lost` what the bound is expected to cut off of all units together, in bounds, if
-    it was read off a sketch; then `number` may lie between two candidates.
+    it was read off a sketch; then `number` may lie between two candidates, and `smooth` says that it was a curve.
     """
 
     number: float
@@ -83,6 +83,7 @@ class Choice:
     spread: float = 0.0
     sketch: Sketch | None = None
     lost: float | None = None
+    smooth: bool = False
 
     def __post_init__(self) -> None:
         exact = (int,) if self.lost is None else (int, float)
@@ -92,21 +93,23 @@ class Choice:
             raise ValueError("no candidate")
         if not all(CANDIDATES[0] <= number <= CANDIDATES[-1] for number in (self.number, self.size or 0)):
             raise ValueError("no candidate")
-        real = [self.epsilon, self.noise, self.allowed, self.looked, self.spread, self.units or 0.0, self.lost or 0.0]
+        least_0 = [self.noise, self.allowed, self.looked, self.spread, self.lost or 0.0]
+        real = [self.epsilon, self.units or 0.0, *least_0]
         if not all(type(value) in (int, float) and math.isfinite(value) for value in real):
             raise ValueError("no number")
-        if not self.epsilon > 0 or min(self.noise, self.allowed, self.looked, self.spread, self.lost or 0.0) < 0:
+        if not self.epsilon > 0 or min(least_0) < 0:
             raise ValueError("below 0")
         if len({self.units is None, self.size is None, self.looked == 0}) > 1:
             raise ValueError("half a look")
-        if self.lost is not None and self.sketch is None:
+        if (self.lost is not None and self.sketch is None) or type(self.smooth) is not bool:
             raise ValueError("a curve of nothing")
 
     def read_off(self, shape: Curve | End, allowed: float) -> Choice:
         """The same with the bound that about so many units exceed by the shape of their sizes."""
         number = fine_number_of(shape.exceeded_by(allowed))
         bound = bound_of(number)
-        return replace(self, number=number, allowed=allowed, lost=shape.lost(bound)[0] / bound)
+        lost, smooth = shape.lost(bound)[0] / bound, isinstance(shape, Curve)
+        return replace(self, number=number, allowed=allowed, lost=lost, smooth=smooth)
 
     @classmethod
     def read(cls, stored: Any) -> Choice | None:
@@ -164,6 +167,7 @@ class Known:
             looked=min(one.looked for one in chosen),
             spread=_median(one.spread for one in chosen),
             lost=None,
+            smooth=False,
         )
 
 

@@ -95,6 +95,10 @@ def _of_plan(plan: Private) -> list[str]:
         lines.append(
             f"What a unit contributes is shrunk to a bound {what}, chosen privately so that few units exceed it."
         )
+    if any(plan.has_pot(f"moment {i}") and moment.sign for i, moment in enumerate(plan.moments)):
+        lines.append(
+            "Where a curve through the units' sizes tells what such a bound cuts off, a part of that is added."
+        )
     unbounded = [
         aggregate.label
         for aggregate in plan.block.aggregates

@@ -25,7 +25,7 @@ from discreet.query.choices import (
 )
 from discreet.query.gains import choose_kept, gains_wanted
 from discreet.query.laws import NoisySum
-from discreet.query.losses import SURELY, allowance, doubt, excess, looked_share, tells
+from discreet.query.losses import SURELY, allowance, doubt, excess, looked_share, made_up, tells
 from discreet.query.public_groups import group_columns
 from discreet.query.remembered import Choice
 from discreet.query.sizing import sized, whole_buckets
@@ -314,5 +314,7 @@ class Run:
         reason = doubt(self.used[place], single=self.size <= 1, anything=anything)
         if reason is not None:
             self.doubts[place] = reason
-        more = excess(self.used[place], self.plan.noise_for(place), groups=max(1, self.size))
-        return replace(noisy, lost=allowance(noisy, sign=sign, skew=self.skew * more * times))
+        noise = self.plan.noise_for(place)
+        more = excess(self.used[place], noise, groups=max(1, self.size))
+        allowed = replace(noisy, lost=allowance(noisy, sign=sign, skew=self.skew * more * times))
+        return made_up(allowed, self.used[place], noise, sign=sign)
