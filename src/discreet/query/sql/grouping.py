@@ -122,6 +122,10 @@ class Grouping:
                 return self.rows.value(node)  # refuses, and offers the columns that there are
             return None
         columns = list(node.find_all(exp.Column))
+        if columns:
+            for _, written, outside in self.keys.values():  # a subquery is planned anew each time that it is met
+                if node in (written, self._behind(written)):
+                    return outside
         if not columns or not all(self.rows.find(column) for column in columns):
             return None
         value = self.rows.value(node)
@@ -132,6 +136,12 @@ class Grouping:
                 return None
             raise self._not_a_key(node.name, node)
         return None
+
+    def _behind(self, key: exp.Expr) -> exp.Expr | None:
+        """What a key is in the SELECT list, if it is a name of that and no column."""
+        if not isinstance(key, exp.Column) or key.table or self.rows.find(key):
+            return None
+        return self.aliases.get(key.name.lower())
 
     def _not_a_key(self, name: str, node: exp.Expr | None) -> Exception:
         found = self.rows.find(node) if isinstance(node, exp.Column) else []
