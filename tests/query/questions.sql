@@ -146,3 +146,4 @@ SELECT coalesce(city, 'total') AS city, AVG(age) FROM visits GROUP BY ROLLUP (ci
 SELECT city IN (SELECT city FROM regions WHERE population > 1000000) AS large, COUNT(*) FROM visits GROUP BY large;
 SELECT NOT city IN (SELECT city FROM regions) AS other, COUNT(*), SUM(spend) FROM visits GROUP BY 1 ORDER BY 1;
 SELECT CASE WHEN city IN (SELECT city FROM regions) THEN 'known' ELSE 'other' END || '!' AS k, COUNT(*) FROM visits GROUP BY CASE WHEN city IN (SELECT city FROM regions) THEN 'known' ELSE 'other' END;
+SELECT city IN (SELECT city FROM regions) AS here, city, COUNT(*) FROM visits GROUP BY ROLLUP (here, city);
