@@ -96,9 +96,19 @@ def tables(stream: np.random.Generator) -> dict[str, Callable[[], Sizes]]:
         "nothing for 99 in 100, 10 000": lambda: np.where(
             stream.random(10_000) < 0.01, stream.integers(1, 20, 10_000), 0
         ).astype(float),
+        "19 998 with one, 30 with two": lambda: np.repeat([1.0, 2.0], [19_998, 30]),
+        "Zipf of exponent 2 cut at 300, 50 000": lambda: np.minimum(stream.zipf(2, 50_000), 300).astype(float),
+        "lognormal of spread 1 cut at 300, 30 000": lambda: np.minimum(
+            rounded(20 * stream.lognormal(0, 1, 30_000)), 300
+        ),
+        "lognormal of spread 2, 100 000": lambda: rounded(2e6 * stream.lognormal(0, 2, 100_000)),
+        "10 times as much for 1 in 500, 30 000": lambda: rounded(
+            10 * np.where(stream.random(30_000) < 0.002, 10, 1) * stream.lognormal(0, 0.5, 30_000)
+        ),
         "cut at 100, 50 000": lambda: np.minimum(rounded(20 * stream.lognormal(0, 1, 50_000)), 100),
         "30 times as much for 1 in 100, 50 000": lambda: mixed(0.01, 50_000),
         "30 times as much for 1 in 500, 50 000": lambda: mixed(0.002, 50_000),
+        "60 robots among 100 000": lambda: crowd(60),
         "150 robots among 100 000": lambda: crowd(150),
     }
 
@@ -184,18 +194,15 @@ class Asked:
         plan = self.plan()
         known = tuple(replace(one, earlier=tuple(told[:ENOUGH])) for one in plan.known)
         paid = plan.allocation
-        spared = paid.spared(paid.pots * (paid.counted + paid.sketched + paid.later))
-        settled = replace(plan, allocation=replace(spared, pots=0), known=known)
-        used = Known("moment 0", "", tuple(told[:ENOUGH])).with_new(
-            allowed=settled.allowed_at("moment 0", groups=self.groups)
-        )
-        return self.bound(used, settled)
+        spared = paid.spared({0: paid.counted + paid.sketched + paid.later})
+        settled = replace(plan, allocation=replace(spared, pots=()), known=known)
+        return self.bound(Known("moment 0", "", tuple(told[:ENOUGH])).with_new(), settled)
 
     def bound(self, used: Choice, plan: Private) -> Bound:
         """What a choice is to a plan."""
         noise = plan.noise_for("moment 0")
         allowance = usual(self.groups, gaussian=False) * excess(used, noise, groups=self.groups)
-        made_up = added(used.allowed / self.groups) * (used.lost or 0.0) if used.smooth else 0.0
+        made_up = added(used.allowed / self.groups) * (used.lost or 0.0) if used.steep else 0.0
         return Bound(bound_of(used.number), noise, plan.law(0), allowance, made_up)
 
 

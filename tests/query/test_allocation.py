@@ -22,7 +22,9 @@ from query.tables import block
 
 def _possible(shape: dict[str, Any]) -> dict[str, Any]:
     """It is looked at in how many groups units are on the Gaussian path, beside looks at tails."""
-    return shape | {"spreads": min(shape["spreads"], shape["tails"]) if shape["gaussian"] else 0}
+    most = min(len(shape["weights"]), shape["choices"])
+    tails = shape["tails"][:most]
+    return shape | {"tails": tails, "spreads": min(shape["spreads"], len(tails)) if shape["gaussian"] else 0}
 
 
 WEIGHTS = st.lists(st.floats(0.1, 10), min_size=1, max_size=5).map(tuple)
@@ -35,7 +37,7 @@ SHAPES = {
             "weights": WEIGHTS,
             "groups": st.integers(1, 5000),
             "alone": st.booleans(),
-            "tails": st.integers(0, 3),
+            "tails": st.integers(0, 3).map(lambda number: tuple(range(number))),
             "spreads": st.integers(0, 3),
         }
     ).map(_possible)
@@ -61,7 +63,7 @@ def test_no_division_costs_more_than_rho_or_mu(value: float, shape: dict[str, An
 
 def test_a_look_at_the_number_of_groups_is_paid_for_and_cheap() -> None:
     def plan(spreads: int) -> Any:
-        shape = {"gaussian": True, "choices": 1, "keys": False, "weights": (1.0,), "tails": 1, "spreads": spreads}
+        shape = {"gaussian": True, "choices": 1, "keys": False, "weights": (1.0,), "tails": (0,), "spreads": spreads}
         return allocate(Target(epsilon=1.0, delta=1e-6), **shape)
 
     assert plan(1).noise[0] > plan(0).noise[0]
@@ -88,48 +90,56 @@ def test_more_groups_leave_more_for_the_numbers_and_less_for_the_choice_of_a_bou
 
 
 def test_looks_at_tails_take_two_parts_in_a_hundred_of_what_a_single_number_has() -> None:
-    shape = {"choices": 1, "keys": False, "weights": (1.0,)}
-    plain, looked = (allocate(Target(mu=0.3), gaussian=True, tails=tails, **shape) for tails in (0, 2))
+    shape = {"choices": 1, "keys": False, "weights": (1.0, 1.0)}
+    plain, looked = (allocate(Target(mu=0.3), gaussian=True, tails=tails, **shape) for tails in ((), (0, 1)))
     assert looked.tail == pytest.approx(0.08 * 0.3 / math.sqrt(2))
     assert 1 < looked.noise[0] / plain.noise[0] < 1.02
 
 
-def test_what_is_left_in_pots_makes_noise_smaller_and_costs_no_more() -> None:
-    shape = {"gaussian": False, "choices": 3, "keys": False, "weights": (1.0, 3.0, 1.0), "tails": 2, "alone": True}
+def test_what_is_left_in_a_pot_makes_the_noise_of_its_measure_smaller_and_costs_no_more() -> None:
+    shape = {"gaussian": False, "choices": 3, "keys": False, "weights": (1.0, 3.0, 1.0), "tails": (0, 2), "alone": True}
     plan = allocate(Target(epsilon=3.0), **shape)
-    assert (plan.pots, plan.choices, plan.tails) == (2, 1, 0)
+    assert (plan.pots, plan.choices, plan.tails) == ((0, 2), 1, 0)
     # everything that may be spent one after the other, in pure epsilons
     spent = 2 * (plan.counted + plan.sketched + plan.later) + plan.choice + sum(1 / noise for noise in plan.noise)
     assert spent == pytest.approx(3.0, rel=1e-9)
     assert spent <= 3.0
-    assert plan.spared(0.0) == plan
+    assert plan.spared({}) == plan.spared({0: 0.0}) == plan
     best = plan.hoped
-    later = 2 * (plan.chosen + plan.checks[1])
-    assert sum(1 / noise for noise in best.noise) == pytest.approx(sum(1 / noise for noise in plan.noise) + later)
-    assert sum(1 / noise for noise in best.noise) <= sum(1 / noise for noise in plan.noise) + later
-    assert best.noise[0] / best.noise[1] == pytest.approx(3.0)
-    assert not plan.stairs
-    assert allocate(Target(epsilon=12.0), **shape).hoped.stairs
+    for i in (0, 2):
+        assert 1 / best.noise[i] == pytest.approx(1 / plan.noise[i] + plan.checks[1] + plan.chosen)
+        assert 1 / best.noise[i] <= 1 / plan.noise[i] + plan.checks[1] + plan.chosen
+    assert best.noise[1] == plan.noise[1]
     assert plan.cost.epsilon(0.0) == pytest.approx(3.0)
-    # of the steps after the sketches nothing is known but what they may spend together: two of them are no better
-    assert plan.cost.zcdp() >= 0.99 * Cost.pure(3.0 - 2 * (plan.counted + plan.sketched) - plan.choice).zcdp()
+    # the steps of a pot are one part of the cost, with its measure; the pots are parts of their own
+    apart = Cost.pure(plan.later + 1 / plan.noise[0])
+    assert plan.cost.zcdp() < (2 * apart + Cost.pure(plan.choice) + Cost.pure(1 / plan.noise[1])).zcdp() * 1.02
+
+
+def test_few_large_units_are_counted_at_any_price() -> None:
+    shape = {"gaussian": False, "choices": 1, "keys": False, "weights": (1.0,), "tails": (0,)}
+    checks = [allocate(Target(epsilon=epsilon), **shape).checks[0] for epsilon in (0.1, 0.4, 0.5, 1.0, 3.0)]
+    assert checks == pytest.approx([0.015, 0.06, 0.06, 0.06, 0.18])
 
 
 @settings(max_examples=25)
 @given(epsilon=st.floats(1e-3, 20), left=st.floats(0, 1), **SHAPES)
 def test_no_way_to_empty_the_pots_costs_more_than_epsilon(epsilon: float, left: float, shape: dict[str, Any]) -> None:
     plan = allocate(Target(epsilon=epsilon, delta=1e-9), **(shape | {"gaussian": False, "spreads": 0}))
-    spared = plan.spared(left * plan.pots * (sum(plan.checks) + plan.chosen) / (1 + 1e-12))
-    used = (1 - left) * plan.pots * (sum(plan.checks) + plan.chosen)
-    first = plan.pots * (plan.counted + plan.sketched) + plan.choices * plan.choice + plan.key_epsilon
+    spared = plan.spared(dict.fromkeys(plan.pots, left * plan.later / (1 + 1e-12)))
+    used = (1 - left) * len(plan.pots) * plan.later
+    first = len(plan.pots) * (plan.counted + plan.sketched) + plan.choices * plan.choice + plan.key_epsilon
     assert first + used + sum(1 / noise for noise in spared.noise) <= epsilon
+    # and each pot with its measure no more than the part of the cost that is theirs
+    for i in plan.pots:
+        assert (1 - left) * plan.later + 1 / spared.noise[i] <= (plan.later + 1 / plan.noise[i]) * (1 + 1e-12)
 
 
 def test_staircase_noise_is_taken_for_single_numbers_that_are_well_paid_and_costs_pure_epsilon() -> None:
     shape = {"gaussian": False, "choices": 0, "keys": False, "weights": (1.0,)}
-    assert allocate(Target(epsilon=1.0), alone=True, **shape).stairs
-    assert not allocate(Target(epsilon=0.8), alone=True, **shape).stairs
-    assert not allocate(Target(epsilon=1.0), **shape).stairs
+    assert allocate(Target(epsilon=1.0), alone=True, **shape).is_staircase(0)
+    assert not allocate(Target(epsilon=0.8), alone=True, **shape).is_staircase(0)
+    assert not allocate(Target(epsilon=1.0), **shape).is_staircase(0)
     # Laplace noise of the same epsilon has a smaller delta below it: it must not be claimed for a staircase.
     cost = allocate(Target(epsilon=1.0), alone=True, **shape).cost
     assert cost.delta(0.0) == pytest.approx(math.tanh(0.5), rel=1e-6)

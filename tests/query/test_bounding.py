@@ -261,9 +261,10 @@ def test_a_unit_changes_one_number_alone_where_staircase_noise_is_used(
     everything = lambda numbers, *_, **__: np.ones(numbers.size, dtype=bool)
     monkeypatch.setattr("discreet.query.keys.kept_by_count", everything)
     plan = private_plan(block(*aggregates, keys=keys), Target(epsilon=40.0, delta=1e-12), OPTIONS[options])
-    assert plan.allocation.hoped.stairs
+    measures = range(len(plan.moments))
+    assert all(plan.allocation.hoped.is_staircase(i) for i in measures)
     other = private_plan(block(*aggregates, keys=(PUBLIC,)), Target(epsilon=20.0), Options()).allocation
-    assert not other.stairs | other.hoped.stairs
+    assert not any(one.is_staircase(i) for one in (other, other.hoped) for i in measures)
     table = visits(6, 200, 2)
     with session_of(table) as session:
         whole, _ = steps(session, plan)

@@ -90,8 +90,8 @@ def test_fewer_are_above_a_larger_size_and_less_is_lost() -> None:
     ("sizes", "end"),
     [
         (np.full(3000, 1.0), 1.0),
-        (np.full(20_000, 12.0), bound_of(15)),
-        (np.minimum(spread(50_000, LAWS["lognormal"][0]), 100), bound_of(27)),
+        (np.full(20_000, 12.0), 13.0),
+        (np.minimum(spread(50_000, LAWS["lognormal"][0]), 100), 107.0),
         (np.concatenate([np.zeros(90_000), np.full(3000, 1.0)]), 1.0),
     ],
     ids=["one each", "twelve each", "at most a hundred", "many have nothing"],
@@ -99,7 +99,7 @@ def test_fewer_are_above_a_larger_size_and_less_is_lost() -> None:
 def test_where_everybody_has_the_same_or_a_limit_sizes_end_there(sizes: np.ndarray, end: float) -> None:
     stream = np.random.default_rng(5)
     found = [shape_of(noisy(sizes, stream)) for _ in range(20)]
-    bounds = [shape.exceeded_by(2.0) for shape in found if shape is not None]
+    bounds = [shape.bound(2.0) for shape in found if shape is not None]
     assert len(bounds) >= 18
     assert np.median(bounds) == pytest.approx(end, rel=0.12)
     assert np.median(bounds) >= sizes.max()
@@ -126,7 +126,7 @@ def test_many_units_far_beyond_are_seen() -> None:
     people = 10 * stream.lognormal(0, 0.4, 50_000)
     robots = 3000 * stream.lognormal(0, 0.4, 1500)
     curves = [shape_of(noisy(np.ceil(np.concatenate([people, robots])), stream)) for _ in range(20)]
-    low = [curve for curve in curves if curve is not None and curve.exceeded_by(2.0) < 1000]
+    low = [curve for curve in curves if curve is not None and curve.bound(2.0) < 1000]
     assert len(low) <= 1
 
 
@@ -145,11 +145,15 @@ def test_whatever_a_sketch_holds_a_bound_can_be_read_off_or_not(
     shape = shape_of(Sketch(tuple(counts), epsilon))
     if shape is None:
         return
-    size = shape.exceeded_by(above)
+    size = shape.bound(above)
     assert math.isfinite(size)
-    assert size > 0
+    assert size >= 1
+    assert size.is_integer()
+    assert shape.steepness(size) >= 0
     mean, variance = shape.lost(size)
     assert mean >= 0
     assert variance >= 0
     if isinstance(shape, End):
-        assert size in [bound_of(number) for number in CANDIDATES]
+        assert size in [max(1.0, math.floor(bound_of(number) * (1 + 1e-9))) for number in CANDIDATES]
+    else:
+        assert 0 < shape.above(size) <= shape.most

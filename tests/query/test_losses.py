@@ -34,7 +34,6 @@ from discreet.query.options import Options
 from discreet.query.plan import Aggregate
 from discreet.query.private import private_plan
 from discreet.query.remembered import Choice
-from discreet.query.sketch import Sketch
 from discreet.query.target import Target
 from query.tables import PUBLIC, block, session_of, visits
 
@@ -139,25 +138,26 @@ def test_a_doubt_is_said_where_a_tail_is_heavy_or_units_are_few_and_nowhere_else
 
 
 def test_beside_a_bound_that_was_read_off_a_sketch_what_is_expected_to_be_lost_is_allowed_for() -> None:
-    sketch = Sketch((0, 100, 50), 0.04)
-    read = Choice(20.25, 0.2, 1.1, 2.0, units=1e6, size=9, looked=0.01, sketch=sketch, lost=0.5)
+    told = {"lost": 0.5, "unsure": 0.4, "seen": 25_000.0, "steep": 4.0}
+    read = Choice(20.25, 0.2, 1.1, 2.0, units=1e6, size=9, looked=0.01, **told)
     for groups, noise in ((1, 1.1), (1, 1.0), (40, 1.02)):
         together = excess(read, noise, groups=groups) * usual(groups, gaussian=False) * noise * groups
-        assert together == pytest.approx(0.5 * 5, rel=0.01)  # four standard deviations of 0.5 bounds each, and 0.5
-    blurred = replace(read, units=250 / 0.04)
-    assert excess(blurred, 1.1, groups=1) == pytest.approx(2 * excess(read, 1.1, groups=1), rel=0.01)
+        assert together == pytest.approx(0.5 + 4 * 0.4, rel=0.02)
+    blurred = replace(read, seen=250.0)
+    assert excess(blurred, 1.1, groups=1) == pytest.approx(2 * excess(read, 1.1, groups=1), rel=0.02)
+    assert excess(replace(blurred, steep=0.0), 1.1, groups=1) == pytest.approx(excess(read, 1.1, groups=1), rel=0.02)
     assert excess(read, 1.1, groups=1) < 0.5 * excess(Choice(20, 0.2, 1.1, 2.0), 1.1, groups=1)
     assert doubt(read, single=True) is None
-    # two units that lose a bound each on average: a power law of exponent 2
-    assert doubt(replace(read, lost=2.0), single=True) == HEAVY
+    assert doubt(replace(read, steep=2.0), single=True) == HEAVY
+    assert doubt(replace(read, steep=0.0), single=True) is None  # an end
 
 
 def test_a_part_of_what_a_curve_says_is_cut_off_is_added_and_allowed_for_the_less() -> None:
-    read = Choice(20.25, 0.2, 1.1, 2.0, units=1e6, size=9, looked=0.01, sketch=Sketch((0, 9), 0.04), lost=0.5)
+    read = Choice(20.25, 0.2, 1.1, 2.0, units=1e6, size=9, looked=0.01, lost=0.5)
     noisy = NoisySum(
         np.array([1000.0]), 110.0, LAPLACE, np.array([250.0])
     )  # a bound of 100 and noise of 1.1 times that
-    curved = replace(read, smooth=True)
+    curved = replace(read, steep=4.0)
     for chosen, sign in ((read, 1), (curved, 0), (replace(curved, lost=0.0), 1)):
         assert made_up(noisy, chosen, 1.1, sign=sign) is noisy
     for sign in (1, -1):
@@ -249,7 +249,7 @@ def by_group(counts: np.ndarray, monkeypatch: pytest.MonkeyPatch, *, told: bool)
     monkeypatch.setattr(choices, "exponential_choice", spied)
     people, groups = counts.shape
     plan = allocate(
-        Target(epsilon=1.0, delta=1e-6), gaussian=True, choices=1, keys=False, weights=(1.0,), tails=1, spreads=1
+        Target(epsilon=1.0, delta=1e-6), gaussian=True, choices=1, keys=False, weights=(1.0,), tails=(0,), spreads=1
     )
     norms, noise = np.linalg.norm(counts, axis=1), plan.noise[0]
     ratios = counts.sum(axis=1) / np.maximum(norms, 1)

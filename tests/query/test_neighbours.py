@@ -221,9 +221,9 @@ def check(one: Seen, other: Seen) -> float:
     """Nothing differs by more than its mechanism allows; gives the largest part of that which is used."""
     plan, paid = one.plan, one.plan.allocation
     assert len(one.sums) + len(one.ranks) == len(paid.noise)  # no more is run than the cost has parts for
-    assert len(one.choices) + len(one.kept) + one.read == paid.choices + paid.tails + paid.spreads + paid.pots
-    assert len(one.sketches) == paid.pots
-    assert len(one.counted) <= paid.tails + (1 + len(paid.checks)) * paid.pots
+    assert len(one.choices) + len(one.kept) + one.read == paid.choices + paid.tails + paid.spreads + len(paid.pots)
+    assert len(one.sketches) == len(paid.pots)
+    assert len(one.counted) <= paid.tails + (1 + len(paid.checks)) * len(paid.pots)
     assert bool(one.weights) == (paid.key_epsilon + paid.key_noise > 0)
     order = 2 if plan.gaussian else 1
     used = [0.0]

@@ -44,12 +44,15 @@ def smooth(people: int, seed: int = 0) -> np.ndarray:
 
 
 CURVE = Curve(1e5, np.linspace(0, 9, 400), np.linspace(11, -9, 400))
-WAYS: dict[str, tuple[Any, list[int], list[str]]] = {
-    # what is seen, how many are counted above it each time, and the steps that are paid for
+WATCHED = 2.5 / 0.03  # a curve expects as many where it is asked: two measures share what is for counts
+WAYS: dict[str, tuple[Any, list[float], list[str]]] = {
+    # what is seen, how many are counted each time (of one row a unit), and the steps that are paid for
     "no shape": (None, [], ["counted", "sketched", "chosen"]),
-    "a curve": (CURVE, [0], ["counted", "sketched", "check 0"]),
-    "a curve, counted again": (CURVE, [10**6, -(10**7)], ["counted", "sketched", "check 0", "check 1"]),
-    "no curve after all": (CURVE, [10**6, 10**6], ["counted", "sketched", "check 0", "check 1", "chosen"]),
+    "a curve": (CURVE, [WATCHED], ["counted", "sketched", "check 0"]),
+    "a curve, a little off": (CURVE, [0.4 * WATCHED], ["counted", "sketched", "check 0"]),
+    "a curve, counted again": (CURVE, [WATCHED + 2500, WATCHED - 3600], ["counted", "sketched", "check 0", "check 1"]),
+    "more than a curve": (CURVE, [10**6, 10**6], ["counted", "sketched", "check 0", "check 1", "chosen"]),
+    "less than a curve": (CURVE, [0, 0], ["counted", "sketched", "check 0", "check 1", "chosen"]),
     "an end": (End(32.0), [0], ["counted", "sketched", "check both"]),
     "no end after all": (End(32.0), [10**6], ["counted", "sketched", "check both", "chosen"]),
 }
@@ -62,8 +65,8 @@ def test_every_way_spends_no_more_than_its_pot_and_leaves_the_rest(
 ) -> None:
     shape, above, steps = WAYS[way]
     plan = plan_of(COUNT, TOTAL)
-    paid, spent, counts = plan.allocation, [], iter([500, *above])
-    assert paid.pots == 2
+    paid, spent, counts = plan.allocation, [], iter([500, *(rows * number for number in above)])
+    assert paid.pots == (0, 1)
 
     def counted(_: Run, __: np.ndarray, epsilon: float) -> float:
         spent.append(epsilon)
@@ -94,17 +97,17 @@ def test_every_way_spends_no_more_than_its_pot_and_leaves_the_rest(
     found = sizing.sized(run, "moment 0", parts(smooth(50)), smallest=1.0, rows=rows)
     assert spent == pytest.approx([prices[step] / rows for step in steps])
     pot = paid.counted + paid.sketched + paid.later
-    assert rows * sum(spent) + run.left <= pot
-    assert rows * sum(spent) + run.left == pytest.approx(pot)
+    [(measure, left)] = run.left.items()
+    assert measure == 0
+    assert rows * sum(spent) + left <= pot
+    assert rows * sum(spent) + left == pytest.approx(pot)
     assert (found.lost is None) == ("chosen" in steps)
-    # what is left goes to the noise of both measures, and together they spend what they may
-    before = sum(1 / noise for noise in paid.noise)
-    left = run.left
+    # what is left goes to the noise of this measure, and both spend what they may
     run.spare()
-    now = sum(1 / noise for noise in run.plan.allocation.noise)
-    assert now <= before + left
-    assert now == pytest.approx(before + left)
-    assert run.plan.cost.epsilon(0.0) > 0
+    first, second = run.plan.allocation.noise
+    assert 1 / first <= 1 / paid.noise[0] + left
+    assert 1 / first == pytest.approx(1 / paid.noise[0] + left)
+    assert second == paid.noise[1]
     assert plan.cost.epsilon(0.0) == pytest.approx(1.0)
 
 
@@ -116,54 +119,40 @@ def opened(sizes: np.ndarray, **facts: Any) -> Curator:
 
 def test_of_a_large_smooth_table_the_bound_is_near_the_best_and_the_noise_has_nearly_all() -> None:
     sizes = smooth(30_000)
-    largest = np.sort(sizes)[::-1]
-    with opened(sizes) as curator:
-        answers = [curator.sql("SELECT COUNT(*) AS n FROM t", epsilon=1.0, reuse=False) for _ in range(2)]
-        bounds = [answer.bounds["number of rows"] for answer in answers]
-        for answer, bound in zip(answers, bounds, strict=True):
+    largest, believed = np.sort(sizes)[::-1], 0
+    for _ in range(21):  # about one in ten of such tables is not believed to be smooth
+        with opened(sizes) as curator:
+            answer = curator.sql("SELECT COUNT(*) AS n FROM t", epsilon=1.0)
+        bound, [noisy] = answer.bounds["number of rows"], answer._measured[0].moments
+        low, high = (answer.intervals(0.95)[f"n_{end}"][0].as_py() for end in ("low", "high"))
+        assert answer.cost.epsilon(0.0) == pytest.approx(1.0)
+        if noisy.scale / bound < 1.2:
+            believed += 1
+            assert noisy.scale / bound == pytest.approx(1 / 0.87, rel=0.03)  # if it was counted once or twice
             assert largest[40] < bound < 1.6 * largest[0]
-            [noisy] = answer._measured[0].moments
-            assert noisy.scale / bound == pytest.approx(1 / 0.91, rel=0.02)
-            assert noisy.law.kind == "staircase"
-            assert answer.cost.epsilon(0.0) == pytest.approx(1.0)
-            low, high = (answer.intervals(0.95)[f"n_{end}"][0].as_py() for end in ("low", "high"))
             assert high - low < 9 * bound  # with a bound that is chosen it is 12 and more
+    assert believed > 10
 
 
-def test_answers_put_their_sketches_together() -> None:
+def test_from_the_fourth_answer_on_the_median_of_three_bounds_is_used() -> None:
     with opened(smooth(30_000, seed=2)) as curator:
-        for _ in range(3):
-            last = curator.sql("SELECT COUNT(*) AS n FROM t", epsilon=1.0, reuse=False)
+        answers = [curator.sql("SELECT COUNT(*) AS n FROM t", epsilon=1.0, reuse=False) for _ in range(3)]
         [plan] = curator.explain("SELECT COUNT(*) AS n FROM t", epsilon=1.0, reuse=False).plans
-        earlier = plan.known[0].earlier
         assert plan.known[0].settled
-        assert all(one.sketch is not None for one in earlier)
+        assert plan.allocation.pots == ()
         later = curator.sql("SELECT COUNT(*) AS n FROM t", epsilon=1.0, reuse=False)
-        used = plan.known[0].with_new(allowed=plan.allowed_at("moment 0", groups=1))
-        assert later.bounds["number of rows"] == pytest.approx(bound_of(used.number))
-        assert last.bounds["number of rows"] == pytest.approx(later.bounds["number of rows"], rel=0.1)
-        known = curator.explain("SELECT COUNT(*) AS n FROM t", epsilon=1.0, reuse=False).errors()["n"]
-        assert known is not None
-        # a question that pays less may have a smaller bound: more people may exceed it
-        cheap = curator.explain("SELECT COUNT(*) AS n FROM t", epsilon=0.2, reuse=False).plans[0]
-        assert cheap.known[0].settled
-        fewer = cheap.known[0].with_new(allowed=cheap.allowed_at("moment 0", groups=1))
-        assert fewer.number < used.number
+    bounds = sorted(bound_of(one.number) for one in plan.known[0].earlier)
+    assert later.bounds["number of rows"] == answers[-1].bounds["number of rows"] == pytest.approx(bounds[1])
 
 
-def test_where_most_answers_could_not_read_a_bound_off_a_sketch_the_median_of_their_choices_is_used() -> None:
-    counts = Sketch((0, *[0] * 20, 900, 0, 0), 0.04)
-    plan = plan_of(COUNT)
-    choice = sizing.Choice(
-        12, plan.epsilon_of_choice("moment 0"), 1.3, 2.0, units=900.0, size=9, looked=0.01, sketch=counts
-    )
-    read = replace(choice, number=17.25, lost=0.5)
+def test_where_most_answers_could_not_read_a_bound_off_a_sketch_the_median_is_one_of_a_choice() -> None:
+    choice = sizing.Choice(12, 0.2, 1.3, 2.0, units=900.0, size=9, looked=0.01)
+    read = replace(choice, number=17.25, lost=0.5, unsure=0.25, seen=300.0, steep=3.0)
     for earlier, number in (((choice, choice, read), 12), ((choice, read, replace(choice, number=20)), 18)):
         used = Known("moment 0", "d", earlier).with_new()
-        assert (used.number, used.lost) == (number, None)
-    off = Known("moment 0", "d", (read, choice, read)).with_new()
-    assert off.lost is not None
-    assert off.number == fine_number_of(bound_of(CANDIDATES[21]))
+        assert (used.number, used.lost, used.seen) == (number, None, 0.0)
+    off = Known("moment 0", "d", (read, choice, replace(read, number=16.5, lost=0.7, steep=1.0))).with_new()
+    assert (off.number, off.lost, off.steep) == (16.5, 0.7, 3.0)
 
 
 @pytest.mark.parametrize("robots", [150, 400])
@@ -174,7 +163,7 @@ def test_some_hundred_units_far_above_all_others_are_not_cut_down_to_what_others
     for _ in range(30):
         run = Run(None, plan, None)  # type: ignore[arg-type]
         found.append(bound_of(run.choose("moment 0", lambda: parts(sizes), smallest=1.0)))
-    # a count of epsilon 0.045 misses 150 in 1 of 400 cases; half of the choices after it are above 4000
+    # a count of epsilon 0.06 misses 150 in 1 of 400 cases; half of the choices after it are above 4000
     assert np.median(found) > 3000
     assert np.mean(np.array(found) < 1000) < 0.2
 

@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from discreet.query import sketch as room
 from discreet.query.choices import CANDIDATES, STEPS, number_of
@@ -53,21 +51,6 @@ def test_the_noise_of_a_sketch_has_its_scale_and_no_other() -> None:
         assert likelihood(10.0) - likelihood(wrong) > math.log(1 / ALPHA)
 
 
-@given(
-    st.lists(
-        st.tuples(st.lists(st.integers(-50, 5000), min_size=6, max_size=6), st.floats(0.01, 1)), min_size=1, max_size=4
-    )
-)
-def test_sketches_together_are_means_that_weigh_the_better_ones_more(parts: list) -> None:
-    sketches = [Sketch(tuple(counts), epsilon) for counts, epsilon in parts]
-    together = Sketch.pooled(sketches)
-    weights = np.array([epsilon**2 for _, epsilon in parts])
-    expected = np.average([counts for counts, _ in parts], axis=0, weights=weights)
-    assert together.counts == pytest.approx(expected.tolist(), abs=1e-6)
-    # independent noises of variance 2 / e^2 have together that of a sketch at the root of the sum of the squares
-    assert together.epsilon == pytest.approx(math.sqrt(weights.sum()))
-
-
 def test_a_share_of_the_units_is_found_where_units_are_seen() -> None:
     counts = np.zeros(200)
     counts[0], counts[20:60] = 1e6, 100.0
@@ -81,12 +64,3 @@ def test_a_share_of_the_units_is_found_where_units_are_seen() -> None:
     assert few.seen.size == 0
     assert few.within(0.9, below=CANDIDATES[70]) == CANDIDATES[57]  # in the eight octaves below
     assert 70 - 8 * STEPS < 39
-
-
-@pytest.mark.parametrize("counts", [(), (1,), (1, math.nan), (1, math.inf), (True, False, True), ("1", "2")])
-def test_what_is_no_sketch_is_refused(counts: tuple) -> None:
-    with pytest.raises((ValueError, TypeError)):
-        Sketch(counts, 0.1)
-    for epsilon in (0.0, -1.0, math.inf, math.nan):
-        with pytest.raises(ValueError, match="no sketch"):
-            Sketch((1, 2, 3), epsilon)

@@ -19,19 +19,20 @@ On the Laplace path a choice gets a fifth of epsilon where one number is asked f
 may then be exceeded by more units, and a coarser choice finds it. Where a unit changes one number of each measure, and
 that is well paid, the noise is a staircase in place of Laplace's: the same pure epsilon, a smaller median.
 
-Where the bound of a count or a sum is chosen on that path, it has a *pot*, which is spent step by step: the number of
-units and a sketch of their sizes (see `sketch`); then, where a curve can be read off the sketch, a count of the units
-above the bound that the curve gives, and a better one if there seem to be too many; and else, or if there are, a choice
-as usual. What is left in the pots makes the noise smaller (`spared`).
+Where the bound of a count or a sum is chosen on that path, its measure has a *pot*, which is spent step by step: the
+number of units and a sketch of their sizes (see `sketch`); then, where a curve can be read off the sketch, a count that
+finds out whether sizes go on like that, and a better one if it seems that they do not; and else, or if so, a choice as
+usual. What is left in the pot makes the noise of the measure smaller (`spared`).
 
 **Claim.** The steps cost no more than `cost`, although what has been told decides which come, and at what price.
-*Proof.* Some steps are the same whatever happens: keys, other choices, and of every pot the number of units and the
-sketch. The others are pure DP each, and their epsilons add up to at most r, which is what else is in the pots and what
-the measures have. Let F be a pair that dominates all fixed steps that are still to come, and R(r) that of
-randomized response at r, which dominates everything that is r-DP. Then F with R(r) dominates what is to come: by
-induction from the end. If the next step is f of the fixed ones, F = f F', it is dominated by f, and what follows it,
-whatever it tells, by F' with R(r). If it has an epsilon e <= r of its own, chosen by what was told before, it is
-dominated by R(e), and what follows by F with R(r - e); and R(e) with R(r - e) is r-DP, so R(r) dominates it.
+*Proof.* Some steps are the same whatever happens: keys, other choices and measures, and of every pot the number of
+units and the sketch. The others are pure DP each, and belong to a pot: those of pot i spend at most r_i together, which
+is what else is in it and what its measure has. Let F be a pair that dominates all fixed steps that are still to come,
+and R(r) that of randomized response at r, which dominates everything that is r-DP. Then F with all R(r_i) dominates
+what is to come: by induction from the end. If the next step is f of the fixed ones, F = f F', it is dominated by f, and
+what follows it, whatever it tells, by F' with all R(r_i). If it spends e <= r_i of pot i, chosen by what was told
+before, it is dominated by R(e), and what follows by F with R(r_i - e) and the others; and R(e) with R(r_i - e) is
+r_i-DP, so R(r_i) dominates it.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ from discreet.accounting.gaussian_dp import largest_mu
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from discreet.query.target import Target
 
 __all__ = ["Allocation", "allocate", "gaussian_multiplier"]
@@ -65,9 +68,13 @@ _TAIL_OF_MU = 0.08
 _LEAST_SHARE = 0.25
 """No more groups make a choice cheaper than this part of what it costs for one."""
 
-_COUNT, _SKETCH, _CHECKS = 0.01, 0.035, (0.045, 0.05)
+_COUNT, _SKETCH, _AGAIN = 0.01, 0.035, 0.05
 """What else may be bought beside a choice where it has a pot, of epsilon: the number of units, a sketch of their sizes,
-and two counts of the units above a bound."""
+and a second count of large units."""
+
+_CHECK, _MOST_CHECK = 0.06, 0.15
+"""The epsilon of the first count of large units, which is to see some fifty of them; and how much of the price is the
+most that it gets, and the least is as if that were 1."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +84,12 @@ class Allocation:
     `choice` is the epsilon of each private choice of a bound. `key_noise` is the noise multiplier of the weights by
     which keys are selected on the Gaussian path, `key_epsilon` the epsilon of the selection on the Laplace path,
     `key_delta` the probability with which it may fail. `noise` has one multiplier for each measure: the scale of its
-    noise is this times its sensitivity (l1 on the Laplace path, l2 on the Gaussian one). `stairs` says that the noise
-    of the Laplace path is a staircase of level 1 / multiplier, which is pure DP and nothing better. `tail` is what
+    noise is this times its sensitivity (l1 on the Laplace path, l2 on the Gaussian one). `alone` says that the noise of
+    the Laplace path may be a staircase of level 1 / multiplier, which is pure DP and nothing better. `tail` is what
     each of the two steps of a look at the tail of sizes costs, and `tails` how many such looks there are; so does each
-    of the `spreads` looks at how many groups units are in. There are `pots` for as many bounds, each with what the
+    of the `spreads` looks at how many groups units are in. `pots` are the measures that have one, each with what the
     number of units, a sketch, the `checks` and a choice cost; `choices` are the others, and the noise is what it is if
-    the pots are emptied. `alone` says that staircases may be used.
+    the pots are emptied.
     """
 
     gaussian: bool
@@ -92,11 +99,10 @@ class Allocation:
     key_epsilon: float
     key_delta: float
     noise: tuple[float, ...]
-    stairs: bool = False
     tail: float = 0.0
     tails: int = 0
     spreads: int = 0
-    pots: int = 0
+    pots: tuple[int, ...] = ()
     counted: float = 0.0
     sketched: float = 0.0
     checks: tuple[float, ...] = ()
@@ -111,24 +117,26 @@ class Allocation:
     @property
     def hoped(self) -> Allocation:
         """The division if one count is enough for every bound."""
-        return self.spared(self.pots * (self.later - self.checks[0])) if self.pots else self
+        return self.spared(dict.fromkeys(self.pots, self.later - sum(self.checks[:1])))
 
-    def spared(self, left: float) -> Allocation:
-        """The division with this part of the pots put to the measures, in proportion to what they have."""
-        if left <= 0 or not self.noise:
+    def spared(self, left: Mapping[int, float]) -> Allocation:
+        """The division with this part of the pots put to their measures."""
+        if not any(left.values()):
             return self
-        own = sum(1 / multiplier for multiplier in self.noise)
-        noise = tuple(_UP * multiplier * own / (own + left) for multiplier in self.noise)
-        return replace(self, noise=noise, stairs=_stairs(noise, alone=self.alone))
+        noise = tuple(
+            multiplier if not left.get(i) else _UP / (1 / multiplier + left[i])
+            for i, multiplier in enumerate(self.noise)
+        )
+        return replace(self, noise=noise)
+
+    def is_staircase(self, i: int) -> bool:
+        """Whether the noise of measure i is a staircase: of single numbers that are well paid."""
+        return self.alone and self.noise[i] * _STEEP <= 1
 
     @property
     def cost(self) -> Cost:
         """The sum over all steps."""
         total = Cost.zero()
-        if self.pots:
-            first = self.pots * (self.counted + self.sketched)
-            after = self.pots * self.later + sum(1 / multiplier for multiplier in self.noise)
-            total += Cost.pure(first * _UP) + Cost.pure(after * _UP)
         if self.choices:
             chosen = Cost.exponential_mechanism(self.choice) if self.gaussian else Cost.pure(self.choice)
             total += self.choices * chosen
@@ -140,8 +148,11 @@ class Allocation:
             total += Cost.gaussian(self.key_noise) + Cost.approximate(0.0, self.key_delta)
         if self.key_epsilon:
             total += Cost.approximate(self.key_epsilon, self.key_delta)
-        for multiplier in () if self.pots else self.noise:
-            if self.stairs:
+        for i, multiplier in enumerate(self.noise):
+            if i in self.pots:
+                total += Cost.pure((self.counted + self.sketched) * _UP)
+                total += Cost.pure((self.later + 1 / multiplier) * _UP)
+            elif self.is_staircase(i):
                 total += Cost.pure(1 / multiplier)
             else:
                 total += Cost.gaussian(multiplier) if self.gaussian else Cost.laplace(multiplier)
@@ -169,15 +180,16 @@ def allocate(
     weights: tuple[float, ...],
     groups: int = 1,
     alone: bool = False,
-    tails: int = 0,
+    tails: tuple[int, ...] = (),
     spreads: int = 0,
 ) -> Allocation:
     """The division of a target among `choices` private choices, a selection of keys, and measures by weight.
 
     The weights are relative: a measure of weight 4 gets four times the epsilon, or four times the square of mu, of a
     measure of weight 1. `groups` is the number of public groups, `alone` says that a unit changes one number of each
-    measure, and that nothing but these numbers is shown; `tails` is the number of looks at the tail of sizes, and
-    `spreads` that of looks at the number of a unit's groups: at most one beside each of those, on the Gaussian path.
+    measure, and that nothing but these numbers is shown; `tails` are the measures beside which it is looked at the
+    tail of sizes, or a bound is found from a sketch of them, and `spreads` is the number of looks at how many groups a
+    unit is in: at most one beside each of those, on the Gaussian path.
     """
     if keys and not target.has_slack:
         raise InvalidArgument(
@@ -187,44 +199,45 @@ def allocate(
             "policy, or pass epsilon= with delta=1e-7, which needs a budget with a delta",
         )
     if gaussian:
-        return _gaussian(target, choices, keys, weights, tails=tails, spreads=spreads)
+        return _gaussian(target, choices, keys, weights, tails=len(tails), spreads=spreads)
     return _laplace(target, choices, keys, weights, groups=groups, alone=alone, tails=tails)
 
 
 def _laplace(
-    target: Target, choices: int, keys: bool, weights: tuple[float, ...], *, groups: int, alone: bool, tails: int
+    target: Target,
+    choices: int,
+    keys: bool,
+    weights: tuple[float, ...],
+    *,
+    groups: int,
+    alone: bool,
+    tails: tuple[int, ...],
 ) -> Allocation:
     """Those choices have pots that would come with a look at tails."""
-    total, tails = _pure_level(target) / _UP, min(tails, choices)
+    total = _pure_level(target) / _UP
     fewer = max(_LEAST_SHARE, groups**-0.4)
+    checks = (min(_MOST_CHECK, max(_CHECK, _CHECK / total)) if total > 0 else _MOST_CHECK, _AGAIN)
     share_of_choices = min(0.35, 0.15 + 0.05 * choices) * fewer if choices else 0.0
-    share_of_pots = (_COUNT + _SKETCH + sum(_CHECKS)) * fewer if tails else 0.0
+    share_of_pots = (_COUNT + _SKETCH + sum(checks)) * fewer if tails else 0.0
     share_of_keys = 0.0 if not keys else 0.3 if weights else 1.0 - share_of_choices - share_of_pots
     rest = (1 - share_of_choices - share_of_pots - share_of_keys) * total / _UP
-    each = fewer * total / tails / _UP if tails else 0.0
-    noise = tuple(_UP * sum(weights) / (weight * rest) for weight in weights)
+    each = fewer * total / len(tails) / _UP if tails else 0.0
     choice = share_of_choices * total / choices / _UP if choices else 0.0
     return Allocation(
         gaussian=False,
-        choice=choice if choices > tails else 0.0,
-        choices=choices - tails,
+        choice=choice if choices > len(tails) else 0.0,
+        choices=choices - len(tails),
         key_noise=0.0,
         key_epsilon=share_of_keys * total / _UP,
         key_delta=target.delta if keys else 0.0,
-        noise=noise,
-        stairs=_stairs(noise, alone=alone),
+        noise=tuple(_UP * sum(weights) / (weight * rest) for weight in weights),
         pots=tails,
         counted=_COUNT * each,
         sketched=_SKETCH * each,
-        checks=tuple(part * each for part in _CHECKS) if tails else (),
+        checks=tuple(part * each for part in checks) if tails else (),
         chosen=choice if tails else 0.0,
         alone=alone,
     )
-
-
-def _stairs(noise: tuple[float, ...], *, alone: bool) -> bool:
-    """Whether the noise is a staircase: of single numbers that are well paid."""
-    return alone and all(multiplier * _STEEP <= 1 for multiplier in noise)
 
 
 def _pure_level(target: Target) -> float:

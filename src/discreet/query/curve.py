@@ -79,21 +79,46 @@ _MANY = 2.0
 _BEYOND_END = 0.5
 """What units beyond an end are taken to lose together, in bounds: there may be a few that were not counted."""
 
+_LEAST_ABOVE, _NEAR = 1e-4, 0.1
+"""A curve is written down to where so many units are above; and its slope is taken so far on both sides, in log x."""
+
 _STEP, _REACH = 0.01, 5.0
 """The curve is written down in steps of log x, up to so far beyond the last bucket that is seen."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """log x and log N(x), for sizes x that grow: `units` is N."""
+    """log x and log N(x), for sizes x that grow: `units` is N.
+
+    Sizes are whole numbers: N(k + 1/2) units have more than k, and so they are where a bound is at least k and below
+    k + 1.
+    """
 
     units: float
     log_sizes: Reals
     log_above: Reals
 
+    @property
+    def most(self) -> float:
+        """No point of the curve is exceeded by more units."""
+        return math.exp(float(self.log_above[0]))
+
     def exceeded_by(self, above: float) -> float:
-        """The size that about so many units exceed."""
+        """The x with N(x) = above, or the end of the curve that is nearest."""
         return float(math.exp(np.interp(-math.log(above), -self.log_above, self.log_sizes)))
+
+    def bound(self, above: float) -> float:
+        """The least whole number that about so many units exceed, or fewer."""
+        return float(max(1, math.ceil(self.exceeded_by(above) - 0.5)))
+
+    def above(self, bound: float) -> float:
+        """How many units exceed a bound."""
+        return math.exp(float(np.interp(math.log(math.floor(bound) + 0.5), self.log_sizes, self.log_above)))
+
+    def steepness(self, bound: float) -> float:
+        """With which power of the size the number of units above falls at a bound."""
+        logs = np.interp(math.log(bound) + np.array([-_NEAR, _NEAR]), self.log_sizes, self.log_above)
+        return max(float(logs[0] - logs[1]) / (2 * _NEAR), 1e-3)
 
     def lost(self, bound: float) -> tuple[float, float]:
         """What a bound is expected to cut off of all units together, and the variance of that: units are drawn.
@@ -115,13 +140,17 @@ class End:
 
     size: float
 
-    def exceeded_by(self, above: float) -> float:  # noqa: ARG002 - however many may be
-        """The size that few units exceed."""
-        return self.size
+    def bound(self, above: float) -> float:  # noqa: ARG002 - however many may be
+        """The largest whole number up to it."""
+        return float(max(1, math.floor(self.size * (1 + 1e-9))))
 
     def lost(self, bound: float) -> tuple[float, float]:
-        """What a bound is taken to cut off."""
-        return _BEYOND_END * bound, 0.0
+        """What a bound is taken to cut off, and its variance."""
+        return _BEYOND_END * bound, (_BEYOND_END * bound / 2) ** 2
+
+    def steepness(self, bound: float) -> float:  # noqa: ARG002 - whatever it is
+        """There is no curve."""
+        return 0.0
 
 
 def shape_of(sketch: Sketch) -> Curve | End | None:
@@ -157,10 +186,13 @@ def _curve(sketch: Sketch) -> Curve | None:
     fit = _Fit(units, np.log(edges) - at_top, rows, 2 / epsilon**2 * buckets)
     line = fit.fitted(fit.start(6 / epsilon), bends=False)
     bent = fit.fitted(np.array([*line.found, 0.0]), bends=True)
-    weight = 1 / (1 + math.exp(min(50.0, line.evidence - bent.evidence)) / _FOR_LINE)
+    apart = line.evidence - bent.evidence
+    if not math.isfinite(apart):
+        return None
+    weight = 1 / (1 + math.exp(min(50.0, apart)) / _FOR_LINE)
     if (bent if weight > 0.5 else line).misfit > _FITS:
         return None
-    above = np.linspace(math.log(0.02), math.log(0.3 * units), 160)
+    above = np.linspace(math.log(_LEAST_ABOVE), math.log(0.3 * units), 200)
     sizes = (1 - weight) * fit.sizes(line.found, above) + weight * fit.sizes(bent.found, above)
     return Curve(units, at_top + sizes[::-1], above[::-1])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from discreet.query.moments import Moment
     from discreet.query.plan import Aggregate, Question
     from discreet.query.private import Private
-    from discreet.query.remembered import Choice, Known
     from discreet.query.target import Target
 
 __all__ = ["Explanation"]
@@ -103,9 +102,12 @@ class Explanation:
             lines.append(f"  {plan.cells} public groups, all of them are shown")
         elif plan.block.keys:
             lines.append(f"  selected privately, failing with probability {plan.allocation.key_delta:g}")
-        law = "Gaussian" if plan.gaussian else "staircase" if plan.allocation.stairs else "Laplace"
-        if plan.allocation.hoped.stairs and not plan.allocation.stairs:
-            law = "Laplace or staircase"
+        laws = {
+            plan.law(i).kind.capitalize() if plan.law(i).kind != "staircase" else "staircase"
+            for plan in (plan, replace(plan, allocation=plan.allocation.hoped))
+            for i in range(len(plan.allocation.noise))
+        }
+        law = " or ".join(sorted(laws)) or ("Gaussian" if plan.gaussian else "Laplace")
         why = (
             "a unit may count in many groups"
             if plan.groups is None
@@ -153,7 +155,7 @@ def _source(plan: Private, place: str) -> str:
 
 def _told(plan: Private, i: int) -> float | None:
     """The bound of a moment that earlier answers have told, in quanta, if nothing is bought for it."""
-    told = {known.place: bound_of(_known(plan, known).number) for known in plan.known if known.settled}
+    told = {known.place: bound_of(known.with_new().number) for known in plan.known if known.settled}
     if f"moment {i}" not in told:
         return None
     if plan.block.row_level:
@@ -164,11 +166,6 @@ def _told(plan: Private, i: int) -> float | None:
         chosen = min(told.get(f"moment {j}", math.inf), plan.most(moment))
         bounds[j] = chosen if declared is None else declared
     return plan.no_larger(bounds)[i]
-
-
-def _known(plan: Private, known: Known) -> Choice:
-    """What earlier answers have told, for a plan that buys nothing there."""
-    return known.with_new(allowed=plan.allowed_at(known.place, groups=plan.cells) if plan.public else None)
 
 
 def _measure(plan: Private, function: str, argument: str | None) -> int | None:
@@ -220,7 +217,7 @@ def _reach(plan: Private, i: int, confidence: float) -> tuple[float, float]:
     known = plan.known_at(place)
     if known.settled:
         groups = max(1, plan.cells) if plan.public else 2
-        lost *= excess(_known(plan, known), plan.noise_for(place), groups=groups)
+        lost *= excess(known.with_new(), plan.noise_for(place), groups=groups)
     return float(plan.law(i).reach(np.array([lost]), confidence)[0]), lost
 
 

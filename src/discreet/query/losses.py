@@ -42,10 +42,10 @@ by (4 + 5 e) / (b - 1)^2.5 where that is above 1, up to 40; by less where e is s
 coarsely may be far above all units; by 1 + 0.2/G at least as far as the look is coarse; and by 1 + 1.3/G where the
 table is too small to tell.
 
-A bound that was read off a sketch (see `sizing`) comes with what it is expected to cut off of all units together, L.
-With n* units above it, each by an exponential amount, that has the standard deviation L sqrt(2 / n*), and the allowance
-is L and four of these; more by a factor of 1 + 250 / (n l), because a sketch of epsilon l is blurred where units are
-few. That is a third to a half of the allowance beside a choice.
+A bound that was read off a sketch (see `sizing`) comes with what it is expected to cut off of all units together, and
+the standard deviation of that: units are drawn from the law that the curve describes. The allowance is the one and four
+of the other; more by a factor of 1 + 250 / (n l), because a sketch of epsilon l is blurred where units are few. That is
+usually a third to a half of the allowance beside a choice.
 
 These rules are as wide as tables without heavy tails can bear. Under power laws of exponent 2 and less they hold less
 often than they say where people are few: the tail of two thousand people is a dozen of them, and a look at a hundredth
@@ -261,7 +261,7 @@ def made_up(noisy: NoisySum, chosen: Choice, noise: float, *, sign: int) -> Nois
     Only where a curve has told how much that is. What is added is small beside the noise. Where less was lost than
     that, an interval is short of it at the other end: that makes it miss in half a per cent of the cases more.
     """
-    if not sign or not chosen.smooth or not chosen.lost:
+    if not sign or not chosen.steep or not chosen.lost:
         return noisy
     part = added(chosen.allowed / max(1, noisy.values.size))
     more = sign * part * chosen.lost / noise * noisy.scale * _parts(noisy)
@@ -283,10 +283,8 @@ def excess(chosen: Choice, noise: float, *, groups: int) -> float:
     choices, the noise is smaller, and what is cut off is not.
     """
     if chosen.lost is not None:
-        assert chosen.sketch is not None
-        assert chosen.units is not None
-        seen = max(chosen.units * chosen.sketch.epsilon, 1.0)
-        lost = chosen.lost * (1 + _UNLUCKY * math.sqrt(2 / max(chosen.allowed, 0.1))) * (1 + _BLURRED / seen)
+        blurred = 1 + _BLURRED / max(chosen.seen, 1.0) if chosen.steep else 1.0
+        lost = (chosen.lost + _UNLUCKY * chosen.unsure) * blurred
         return lost / (noise * groups) / usual(groups, gaussian=False)
     heavy = 1.0
     if chosen.units is not None and chosen.size is not None:
@@ -323,7 +321,7 @@ def doubt(chosen: Choice, *, single: bool, anything: bool = False) -> str | None
     much a row may add.
     """
     if chosen.lost is not None:
-        return HEAVY if chosen.lost * (_DOUBTFUL - 1) > chosen.allowed else None
+        return HEAVY if 0 < chosen.steep < _DOUBTFUL else None
     if chosen.units is None or chosen.size is None:
         return None
     few, above = _GUESSED[0] if single else _GUESSED[1], chosen.allowed + 1 / chosen.epsilon

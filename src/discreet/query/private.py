@@ -104,7 +104,7 @@ class Private:
         """The law of the noise of measure i, at scale 1."""
         if self.gaussian:
             return GAUSSIAN
-        return staircase_law(1 / self.allocation.noise[i]) if self.allocation.stairs else LAPLACE
+        return staircase_law(1 / self.allocation.noise[i]) if self.allocation.is_staircase(i) else LAPLACE
 
     def known_bound(self, moment: Moment) -> float | None:
         """The norm of one unit's numbers, in quanta, if it needs no choosing: l2 on the Gaussian path, else l1."""
@@ -241,7 +241,7 @@ def private_plan(block: Block, target: Target, options: Options, memory: Memory 
 
     def allocation(bought: Iterable[str]) -> Allocation:
         listed = list(bought)
-        tails = sum(f"moment {i}" in listed and _tailed(block, moment) for i, moment in enumerate(moments))
+        tails = tuple(i for i, moment in enumerate(moments) if f"moment {i}" in listed and _tailed(block, moment))
         try:
             return allocate(
                 target,
@@ -252,7 +252,7 @@ def private_plan(block: Block, target: Target, options: Options, memory: Memory 
                 groups=_cells(block) or 1 if public else 1,
                 alone=_single(block) and plain,
                 tails=tails,
-                spreads=tails if _spreads(block, gaussian=gaussian) else 0,
+                spreads=len(tails) if _spreads(block, gaussian=gaussian) else 0,
             )
         except InvalidArgument as error:
             if error.argument == "delta":

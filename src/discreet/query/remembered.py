@@ -16,12 +16,10 @@ adaptively, too: that is what the filter of the ledger admits (`discreet.account
 **Rule.** The first three answers buy a choice each. From the third on the median of three is used, and from the fourth
 on nothing is bought. A single choice is off by a factor of four and more once in ten times at epsilon = 0.3, and would
 be so for ever; the middle of two is worse than one of them on some tables; the median of three is better on all that
-were tried. Sketches of sizes (`sizing`) are put together as they come: where most of the answers have read their bound
-off a sketch, the one that is used is read off all of them together. Choices count if they were paid as well as this
-question would pay if nothing were known, and were made for noise that is not larger: what is bought for less is worse
-than a new choice on some tables. How much smaller the noise may have been depends on the number of groups, because a
-bound for less noise is larger. For one number the factor is 10, and the error is smaller for it on every table; for
-many groups it is 1.2.
+were tried. Choices count if they were paid as well as this question would pay if nothing were known, and were made for
+noise that is not larger: what is bought for less is worse than a new choice on some tables. How much smaller the noise
+may have been depends on the number of groups, because a bound for less noise is larger. For one number the factor is
+10, and the error is smaller for it on every table; for many groups it is 1.2.
 
 What identifies a choice is a digest of all that decides *what* is chosen, and not at which price: rows, unit, keys,
 the measure with its declared bounds, how contributions are bounded, the versions of the files. The rest of the question
@@ -36,14 +34,11 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from discreet.query.choices import CANDIDATES, FINE, bound_of, fine_number_of
-from discreet.query.curve import Curve, shape_of
-from discreet.query.sketch import Sketch
+from discreet.query.choices import CANDIDATES, FINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from discreet.query.curve import End
     from discreet.query.private import Private
 
 __all__ = ["ENOUGH", "Choice", "Known", "Memory"]
@@ -55,7 +50,7 @@ _SMALLER, _AT_LEAST = 10.0, 1.2
 _SAME = 1.02
 """Prices that differ by no more are the same."""
 
-_VERSION = 3
+_VERSION = 4
 _BY_GAINS = "by gains"
 """What the bound of a distinct count is chosen by: those that were chosen by the sizes of units do not count."""
 
@@ -68,9 +63,11 @@ class Choice:
     nothing to do with it), so that about `allowed` units exceed it; of distinct values, so that one more of each unit
     would not gain `allowed` of them. `units` and the candidate `size` are what a look at
     the tail of sizes has told, each with the epsilon `looked`; None without a look. `spread` is what was taken for the
-    sum of a large unit's numbers over their norm, where the allowance depends on it, else 0. `sketch` is a sketch of
-    the sizes, if one was drawn, and `lost` what the bound is expected to cut off of all units together, in bounds, if
-    it was read off a sketch; then `number` may lie between two candidates, and `smooth` says that it was a curve.
+    sum of a large unit's numbers over their norm, where the allowance depends on it, else 0. `lost` is what
+    the bound is expected to cut off of all units together, in bounds, if it was read off a sketch of sizes, with the
+    standard deviation `unsure`; `seen` are the units times the epsilon of the sketch, and `steep` is the exponent with
+    which the number of units above falls there if it was a curve, 0 if it was an end. Then `number` may lie between two
+    candidates.
     """
 
     number: float
@@ -81,9 +78,10 @@ class Choice:
     size: int | None = None
     looked: float = 0.0
     spread: float = 0.0
-    sketch: Sketch | None = None
     lost: float | None = None
-    smooth: bool = False
+    unsure: float = 0.0
+    seen: float = 0.0
+    steep: float = 0.0
 
     def __post_init__(self) -> None:
         exact = (int,) if self.lost is None else (int, float)
@@ -93,7 +91,8 @@ class Choice:
             raise ValueError("no candidate")
         if not all(CANDIDATES[0] <= number <= CANDIDATES[-1] for number in (self.number, self.size or 0)):
             raise ValueError("no candidate")
-        least_0 = [self.noise, self.allowed, self.looked, self.spread, self.lost or 0.0]
+        told = [self.lost or 0.0, self.unsure, self.seen, self.steep]
+        least_0 = [self.noise, self.allowed, self.looked, self.spread, *told]
         real = [self.epsilon, self.units or 0.0, *least_0]
         if not all(type(value) in (int, float) and math.isfinite(value) for value in real):
             raise ValueError("no number")
@@ -101,15 +100,8 @@ class Choice:
             raise ValueError("below 0")
         if len({self.units is None, self.size is None, self.looked == 0}) > 1:
             raise ValueError("half a look")
-        if (self.lost is not None and self.sketch is None) or type(self.smooth) is not bool:
-            raise ValueError("a curve of nothing")
-
-    def read_off(self, shape: Curve | End, allowed: float) -> Choice:
-        """The same with the bound that about so many units exceed by the shape of their sizes."""
-        number = fine_number_of(shape.exceeded_by(allowed))
-        bound = bound_of(number)
-        lost, smooth = shape.lost(bound)[0] / bound, isinstance(shape, Curve)
-        return replace(self, number=number, allowed=allowed, lost=lost, smooth=smooth)
+        if self.lost is None and any(told):
+            raise ValueError("half a sketch")
 
     @classmethod
     def read(cls, stored: Any) -> Choice | None:
@@ -117,8 +109,8 @@ class Choice:
         if not isinstance(stored, dict) or set(stored) != {field.name for field in fields(cls)}:
             return None
         try:
-            return cls(**{**stored, "sketch": Sketch.read(stored["sketch"])})
-        except (ValueError, TypeError, LookupError):
+            return cls(**stored)
+        except (ValueError, TypeError):
             return None
 
 
@@ -138,27 +130,19 @@ class Known:
         """Whether nothing is bought."""
         return len(self.earlier) >= ENOUGH
 
-    def with_new(self, new: Choice | None = None, *, allowed: float | None = None) -> Choice:
-        """What is used: the median of three, or the new choice as long as there are fewer.
-
-        Where most were read off a sketch, what is read off all sketches together: a bound that about `allowed` units
-        exceed, or as many as were meant to then.
-        """
-        if new is not None and not self.earlier:
-            return new
+    def with_new(self, new: Choice | None = None) -> Choice:
+        """What is used: the median of three, or the new choice as long as there are fewer."""
         chosen = [*self.earlier, *([] if new is None else [new])]
-        curved = [one for one in chosen if one.lost is not None]
-        if 2 * len(curved) > len(chosen):
-            shape = shape_of(Sketch.pooled([one.sketch for one in chosen if one.sketch is not None]))
-            if shape is not None:
-                return curved[-1].read_off(shape, curved[-1].allowed if allowed is None else allowed)
         if len(chosen) < ENOUGH:
             assert new is not None
             return new
         looks = [one for one in chosen if one.units is not None and one.size is not None]
+        read = [one for one in chosen if one.lost is not None]
+        sketched = 2 * len(read) > len(chosen)
+        number = _median(one.number for one in chosen)
         return replace(
             chosen[0],
-            number=_median(math.ceil(one.number) for one in chosen),
+            number=number if sketched else math.ceil(number),
             epsilon=min(one.epsilon for one in chosen),
             noise=max(one.noise for one in chosen),
             allowed=max(one.allowed for one in chosen),
@@ -166,8 +150,10 @@ class Known:
             size=_median(one.size for one in looks) if looks else None,
             looked=min(one.looked for one in chosen),
             spread=_median(one.spread for one in chosen),
-            lost=None,
-            smooth=False,
+            lost=_median(one.lost for one in read) if sketched else None,
+            unsure=_median(one.unsure for one in read) if sketched else 0.0,
+            seen=_median(one.seen for one in read) if sketched else 0.0,
+            steep=_median(one.steep for one in read) if sketched else 0.0,
         )
 
 

@@ -17,7 +17,6 @@ from discreet.query.choices import (
     bound_of,
     choose_bound,
     choose_share,
-    fine_number_of,
     lean,
     most_above,
     number_of,
@@ -66,7 +65,7 @@ class Run:
         self.told: list[tuple[str, Choice]] = []  # what was bought, by digest
         self.doubts: dict[str, str] = {}  # why an interval may be short, by place, from what was released
         self.counted: float | None = None  # units, with noise, where a look has told
-        self.left = 0.0  # what was not spent of the pots
+        self.left: dict[int, float] = {}  # what was not spent of the pots, by measure
         self.selected: dict[str, pa.ChunkedArray] | None = None  # keys that were selected while they were summed
         self.skew = 1.0  # mean over median of the groups' sizes, where that is known from the selection of keys
 
@@ -181,14 +180,10 @@ class Run:
             else:
                 new = self._bought(place, found, smallest, rows)
             self.told.append((known.digest, new))
-        used = known.with_new(new, allowed=self.allowed(self.plan, place) if new is None else new.allowed)
-        if used.lost is not None:
-            least, most = (fine_number_of(size) for size in (smallest, self.plan.most_at(place)))
-            used = replace(used, number=max(least, min(used.number, most)))
-        self.used[place] = used
-        if used.units is not None:
-            self.counted = used.units
-        return used.number
+        self.used[place] = known.with_new(new)
+        if self.used[place].units is not None:
+            self.counted = self.used[place].units
+        return self.used[place].number
 
     def choose_kept(self, place: str, counts: Callable[[], Sequence[int]], *, largest: float) -> Choice:
         """How many values of a unit are kept for a distinct count, from what is known or by a new choice (`gains`).
@@ -221,9 +216,9 @@ class Run:
         return allowed
 
     def spare(self) -> None:
-        """Put what is left in the pots to the measures; all bounds of moments are there."""
+        """Put what is left in the pots to their measures; all bounds of moments are there."""
         self.plan = replace(self.plan, allocation=self.plan.allocation.spared(self.left))
-        self.left = 0.0
+        self.left = {}
 
     def _bought(self, place: str, found: dict[str, NDArray[Any]], smallest: float, rows: int) -> Choice:
         """A new choice, with the looks that go with it."""

@@ -1,16 +1,17 @@
 """A bound that nobody stated, found step by step from a sketch of the units' sizes; what is not spent makes noise less.
 
-    number of units ──▶ sketch ──▶ curve, or end ──▶ count above it ──▶ few: that is the bound
-                                        └─ none ──┐       └─ many: count again ──▶ many ──┐
-                                                  └───────────▶ a choice as usual ◀───────┘
+    number of units ──▶ sketch ──▶ curve, or end ──▶ count of large units ──▶ as it should be: that is the bound
+                                        └─ none ──┐       └─ not: count again ──▶ not ──┐
+                                                  └──────────▶ a choice as usual ◀──────┘
 
 Each step is pure DP with an epsilon of its own (see `allocation`, which proves what they cost together). Which step
 follows depends on what the earlier ones have told, and on nothing else.
 
 Where people are as many as 250 / e' (e' is the epsilon of the sketch, a thirtieth of the price) and their sizes are
-smooth, the bound costs a tenth of the price and is right to a tenth. The counts are there because sizes need not go on
-beyond what is seen as they do before: some hundred robots among a hundred thousand people are nothing that a curve
-shows. Fewer than about 30 / e of them, where e is the price, may still be missed, as they may be by a choice.
+smooth, the bound is right to a tenth. The counts are there because sizes need not go on beyond what is seen as they do
+before. A curve is asked where it expects some forty units to be above, at epsilon = 1, and so many are to be there,
+give or take what noise and the curve may be off. More mean that some are on no curve, as robots among people are; none
+mean that sizes end before. Fewer than about 60 robots may be missed, and where the price e is small 30 / e.
 """
 
 from __future__ import annotations
@@ -21,23 +22,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.query.choices import CANDIDATES, FINE, choose_bound
-from discreet.query.curve import End, shape_of
+from discreet.query.choices import CANDIDATES, FINE, bound_of, choose_bound, fine_number_of
+from discreet.query.curve import Curve, shape_of
 from discreet.query.losses import SURELY
 from discreet.query.remembered import Choice
 from discreet.query.sketch import Sketch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    from discreet.query.curve import End
     from discreet.query.run import Run
 
 __all__ = ["sized", "whole_buckets"]
 
-_ALARMS, _AT_END = (1.3, 1.7), 0.5
-"""Units above a bound that was read off a curve, times epsilon, beyond those that are meant to be: with more they are
-counted again, and with more then the curve is not believed. Noise alone does that in one of seven, and of fifteen.
-Where sizes seem to end, one count is all, and less is enough: there should be none."""
+_WATCHED, _VAGUE = 2.5, 0.3
+"""Units, times epsilon of a count, that a curve expects where it is asked; and which part of them it may be off."""
+
+_ALARMS, _AT_END = (1.3, 1.3), 0.5
+"""By how much a count may differ besides, times epsilon: by more, it is counted again, and then the curve is not
+believed. Of smooth tables one of five is counted again, and one of ten is not believed. Beyond an end there should be
+none, one count is all, and this is enough."""
 
 _SHARE_OF_UNITS = 0.9
 _UP = 1 + 1e-12
@@ -46,53 +53,91 @@ _UP = 1 + 1e-12
 def sized(run: Run, place: str, found: dict[str, NDArray[Any]], *, smallest: float, rows: int) -> Choice:
     """A new bound for a place of the plan, from the number n of units in each part f of a bucket.
 
-    A unit counts in at most `rows` of them. No bound is below `smallest`. What is left of the pot is added to that of
-    the run.
+    A unit counts in at most `rows` of them. No bound is below `smallest`. What is left of the pot is left to the run.
     """
-    plan, allocation, units = run.plan, run.plan.allocation, found["n"]
-    buckets, largest = whole_buckets(found["f"]), plan.most_at(place)
-    run.counted = run.counted_units(units[buckets > CANDIDATES[0]], allocation.counted / rows)
-    facts = {"epsilon": allocation.sketched / rows, "largest": largest}
-    sketch = Sketch.drawn(buckets, units, **facts, generator=run.generator)
+    plan, allocation, units, largest = run.plan, run.plan.allocation, found["n"], run.plan.most_at(place)
+    measure = int(place.partition(" ")[2])
+    buckets = whole_buckets(found["f"])
+    counted = run.counted_units(units[buckets > CANDIDATES[0]], allocation.counted / rows)
+    run.counted = counted
+    sketch = Sketch.drawn(buckets, units, epsilon=allocation.sketched / rows, largest=largest, generator=run.generator)
     left, shape = allocation.later, shape_of(sketch)
-    hoped = replace(plan, allocation=allocation.hoped)
     told = Choice(
         CANDIDATES[0],
         allocation.chosen / rows,
-        hoped.noise_for(place),
-        units=run.counted,
+        units=counted,
         size=CANDIDATES[0],
         looked=allocation.counted / rows,
-        sketch=sketch,
     )
+
+    def above(number: float, epsilon: float) -> float:
+        return run.counted_units(units[found["f"] > number * FINE], epsilon / rows)
+
     if shape is not None:
-        read = told.read_off(shape, run.allowed(hoped, place))
-        above, weighed, weight = units[found["f"] > read.number * FINE], 0.0, 0.0
-        counts = zip(allocation.checks, _ALARMS, strict=True)
-        for epsilon, alarm in [(sum(allocation.checks), _AT_END)] if isinstance(shape, End) else counts:
-            left -= epsilon
-            weighed += epsilon**2 * run.counted_units(above, epsilon / rows)
-            weight += epsilon**2
-            if weighed / weight <= read.allowed + alarm * rows / math.sqrt(weight):
-                run.left += left / _UP
-                return replace(read, size=sketch.within(_SHARE_OF_UNITS, below=math.ceil(read.number)))
+        hoped = replace(plan, allocation=allocation.hoped)
+        allowed = run.allowed(hoped, place)
+        number = max(fine_number_of(smallest), min(fine_number_of(shape.bound(allowed)), fine_number_of(largest)))
+        believed, spent = _believed(shape, number, allowed, above, allocation.checks, rows=rows)
+        left -= spent
+        if believed:
+            run.left[measure] = left / _UP
+            bound = bound_of(number)
+            mean, variance = shape.lost(bound)
+            return replace(
+                told,
+                number=number,
+                noise=hoped.noise_for(place),
+                allowed=allowed,
+                size=sketch.within(_SHARE_OF_UNITS, below=math.ceil(number)),
+                lost=mean / bound,
+                unsure=math.sqrt(variance) / bound,
+                seen=max(0.0, counted * sketch.epsilon),
+                steep=shape.steepness(bound),
+            )
     left -= allocation.chosen
-    run.left += left / _UP
-    paid = replace(plan, allocation=allocation.spared(left / _UP))
+    run.left[measure] = left / _UP
+    paid = replace(plan, allocation=allocation.spared({measure: left / _UP}))
     allowed = run.allowed(paid, place)
-    number = choose_bound(
+    chosen = choose_bound(
         buckets,
         units,
         epsilon=allocation.chosen / rows,
         allowed=allowed,
         smallest=smallest,
         largest=largest,
-        sure=run.counted - SURELY * rows / allocation.counted,
+        sure=counted - SURELY * rows / allocation.counted,
         bounded=False,
         generator=run.generator,
     )
-    size = sketch.within(_SHARE_OF_UNITS, below=number)
-    return replace(told, number=number, noise=paid.noise_for(place), allowed=allowed, size=size)
+    size = sketch.within(_SHARE_OF_UNITS, below=chosen)
+    return replace(told, number=chosen, noise=paid.noise_for(place), allowed=allowed, size=size)
+
+
+def _believed(
+    shape: Curve | End,
+    number: float,
+    allowed: float,
+    above: Callable[[float, float], float],
+    checks: tuple[float, ...],
+    *,
+    rows: int,
+) -> tuple[bool, float]:
+    """Whether as many units are large as a shape says, and what it cost to count them.
+
+    `above` counts those above the bound of a number, with an epsilon; `allowed` may exceed the bound of this number.
+    """
+    if not isinstance(shape, Curve):
+        epsilon = sum(checks)
+        return above(number, epsilon) <= allowed + _AT_END * rows / epsilon, epsilon
+    watched = shape.bound(max(allowed, min(_WATCHED * rows / checks[0], shape.most)))
+    at = min(number, fine_number_of(watched))
+    expected = shape.above(bound_of(at))
+    weighed, weight, spent = 0.0, 0.0, 0.0
+    for epsilon, alarm in zip(checks, _ALARMS, strict=True):
+        weighed, weight, spent = weighed + epsilon**2 * above(at, epsilon), weight + epsilon**2, spent + epsilon
+        if abs(weighed / weight - expected) <= alarm * rows / math.sqrt(weight) + _VAGUE * expected:
+            return True, spent
+    return False, spent
 
 
 def whole_buckets(fine: NDArray[Any]) -> NDArray[np.int64]:

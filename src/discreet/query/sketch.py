@@ -1,4 +1,4 @@
-"""`Sketch`: how many units have which size, with noise; what a curve of sizes is read from.
+"""`Sketch`: how many units have which size, with noise; what the shape of sizes is read from.
 
 Sizes fall into the buckets of the candidates for bounds, four to an octave (`choices`). A unit is in one bucket, so
 adding or removing it changes one count by 1: discrete Laplace noise of scale 1/e on every count is e-DP. Buckets in
@@ -17,8 +17,6 @@ from discreet.noise import discrete_laplace
 from discreet.query.choices import CANDIDATES, STEPS, number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from discreet.noise import Generator
@@ -31,21 +29,14 @@ _OCTAVES = 8
 _SEEN = 0.05
 
 _UP = 1 + 1e-12
-_MOST = 2.0**53
 
 
 @dataclass(frozen=True)
 class Sketch:
     """Noisy numbers of units of the first buckets, of which the first has those of size 0; bought with `epsilon`."""
 
-    counts: tuple[float, ...]
+    counts: tuple[int, ...]
     epsilon: float
-
-    def __post_init__(self) -> None:
-        if not 0 < self.epsilon < math.inf or not 1 < len(self.counts) <= len(CANDIDATES):
-            raise ValueError("no sketch")
-        if not all(type(count) in (int, float) and abs(count) < _MOST for count in self.counts):
-            raise ValueError("no counts")
 
     @classmethod
     def drawn(
@@ -64,22 +55,6 @@ class Sketch:
         np.add.at(exact, places, units.astype(np.int64))
         noisy = exact + discrete_laplace(_UP / epsilon, length, generator=generator)
         return cls(tuple(noisy.tolist()), epsilon)
-
-    @classmethod
-    def read(cls, stored: Any) -> Sketch | None:
-        """The sketch that `asdict` wrote, or None where that has none."""
-        return None if stored is None else cls(tuple(stored["counts"]), stored["epsilon"])
-
-    @classmethod
-    def pooled(cls, sketches: Sequence[Sketch]) -> Sketch:
-        """Several sketches of the same units as one: means that weigh each by its epsilon squared."""
-        if len(sketches) == 1:
-            return sketches[0]
-        weights = np.array([one.epsilon**2 for one in sketches])
-        length = min(len(one.counts) for one in sketches)
-        counts = np.array([one.counts[:length] for one in sketches])
-        mean = (weights[:, None] * counts).sum(axis=0) / weights.sum()
-        return cls(tuple(mean.tolist()), math.sqrt(float(weights.sum())))
 
     @property
     def least_seen(self) -> float:
