@@ -44,13 +44,13 @@ def smooth(people: int, seed: int = 0) -> np.ndarray:
 
 
 CURVE = Curve(1e5, np.linspace(0, 9, 400), np.linspace(11, -9, 400))
-WATCHED = 2.5 / 0.03  # a curve expects as many where it is asked: two measures share what is for counts
+WATCHED = 4 / 0.05  # a curve expects as many where it is asked: two measures share what is for counts
 WAYS: dict[str, tuple[Any, list[float], list[str]]] = {
     # what is seen, how many are counted each time (of one row a unit), and the steps that are paid for
     "no shape": (None, [], ["counted", "sketched", "chosen"]),
     "a curve": (CURVE, [WATCHED], ["counted", "sketched", "check 0"]),
-    "a curve, a little off": (CURVE, [0.4 * WATCHED], ["counted", "sketched", "check 0"]),
-    "a curve, counted again": (CURVE, [WATCHED + 2500, WATCHED - 3600], ["counted", "sketched", "check 0", "check 1"]),
+    "a curve, a little off": (CURVE, [0.5 * WATCHED], ["counted", "sketched", "check 0"]),
+    "a curve, counted again": (CURVE, [WATCHED + 250, WATCHED - 1000], ["counted", "sketched", "check 0", "check 1"]),
     "more than a curve": (CURVE, [10**6, 10**6], ["counted", "sketched", "check 0", "check 1", "chosen"]),
     "less than a curve": (CURVE, [0, 0], ["counted", "sketched", "check 0", "check 1", "chosen"]),
     "an end": (End(32.0), [0], ["counted", "sketched", "check both"]),
@@ -126,9 +126,9 @@ def test_of_a_large_smooth_table_the_bound_is_near_the_best_and_the_noise_has_ne
         bound, [noisy] = answer.bounds["number of rows"], answer._measured[0].moments
         low, high = (answer.intervals(0.95)[f"n_{end}"][0].as_py() for end in ("low", "high"))
         assert answer.cost.epsilon(0.0) == pytest.approx(1.0)
-        if noisy.scale / bound < 1.2:
+        if noisy.scale / bound < 1.27:
             believed += 1
-            assert noisy.scale / bound == pytest.approx(1 / 0.87, rel=0.03)  # if it was counted once or twice
+            assert noisy.scale / bound == pytest.approx(1 / 0.83, rel=0.035)  # if it was counted once or twice
             assert largest[40] < bound < 1.6 * largest[0]
             assert high - low < 9 * bound  # with a bound that is chosen it is 12 and more
     assert believed > 10
@@ -163,7 +163,7 @@ def test_some_hundred_units_far_above_all_others_are_not_cut_down_to_what_others
     for _ in range(30):
         run = Run(None, plan, None)  # type: ignore[arg-type]
         found.append(bound_of(run.choose("moment 0", lambda: parts(sizes), smallest=1.0)))
-    # a count of epsilon 0.06 misses 150 in 1 of 400 cases; half of the choices after it are above 4000
+    # a count of epsilon 0.1 misses 150 in 1 of 400 cases; half of the choices after it are above 4000
     assert np.median(found) > 3000
     assert np.mean(np.array(found) < 1000) < 0.2
 

@@ -11,7 +11,7 @@ Where people are as many as 250 / e' (e' is the epsilon of the sketch, a thirtie
 smooth, the bound is right to a tenth. The counts are there because sizes need not go on beyond what is seen as they do
 before. A curve is asked where it expects some forty units to be above, at epsilon = 1, and so many are to be there,
 give or take what noise and the curve may be off. More mean that some are on no curve, as robots among people are; none
-mean that sizes end before. Fewer than about 60 robots may be missed, and where the price e is small 30 / e.
+mean that sizes end before. Fewer than about 45 robots may be missed at epsilon = 1, and 100 at 0.3, as by a choice.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 __all__ = ["sized", "whole_buckets"]
 
-_WATCHED, _VAGUE = 2.5, 0.3
+_WATCHED, _VAGUE = 4.0, 0.3
 """Units, times epsilon of a count, that a curve expects where it is asked; and which part of them it may be off."""
 
 _ALARMS, _AT_END = (1.3, 1.3), 0.5
 """By how much a count may differ besides, times epsilon: by more, it is counted again, and then the curve is not
-believed. Of smooth tables one of five is counted again, and one of ten is not believed. Beyond an end there should be
+believed. Of smooth tables one of six is counted again, and one of ten is not believed. Beyond an end there should be
 none, one count is all, and this is enough."""
 
 _SHARE_OF_UNITS = 0.9
