@@ -101,7 +101,7 @@ def tables(stream: np.random.Generator) -> dict[str, Callable[[], Sizes]]:
         "lognormal of spread 1 cut at 300, 30 000": lambda: np.minimum(
             rounded(20 * stream.lognormal(0, 1, 30_000)), 300
         ),
-        "lognormal of spread 2, 100 000": lambda: rounded(2e6 * stream.lognormal(0, 2, 100_000)),
+        "lognormal of spread 2, 100 000": lambda: rounded(20 * stream.lognormal(0, 2, 100_000)),
         "10 times as much for 1 in 500, 30 000": lambda: rounded(
             10 * np.where(stream.random(30_000) < 0.002, 10, 1) * stream.lognormal(0, 0.5, 30_000)
         ),
