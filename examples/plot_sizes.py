@@ -7,7 +7,7 @@ from matplotlib import pyplot as plt
 
 from discreet.plots.style import PALETTE
 from discreet.query.choices import CANDIDATES, STEPS, bound_of
-from discreet.query.curve import shape_of
+from discreet.query.curve import Curve, shape_of
 from discreet.query.sketch import Sketch
 
 PEOPLE, EPSILON = 50_000, 0.035  # what a sketch costs of a question at epsilon = 1
@@ -16,7 +16,7 @@ ABOVE = 2.0
 sizes = np.ceil(np.random.default_rng(3).lognormal(3, 0.8, PEOPLE))
 buckets, units = np.unique(np.ceil(np.log2(sizes) * STEPS).astype(int), return_counts=True)
 shape = None
-while shape is None:  # in one of forty cases the noise hides the curve, and a bound is chosen in another way
+while not isinstance(shape, Curve):  # noise hides it in one of forty cases: a bound is found in another way
     sketch = Sketch.drawn(buckets, units, epsilon=EPSILON, largest=2.0**31)
     shape = shape_of(sketch)
 
