@@ -11,11 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet import Budget, Curator
+from discreet import Budget, Cost, Curator
+from discreet.audit import check
 from discreet.query import run as running
 from discreet.query import sizing
+from discreet.query.bounding import Grid
 from discreet.query.choices import CANDIDATES, FINE, STEPS, bound_of, fine_bucket, fine_number_of
 from discreet.query.curve import Curve, End
+from discreet.query.laws import NoisySum
 from discreet.query.options import Options
 from discreet.query.plan import Aggregate
 from discreet.query.private import Private, private_plan
@@ -153,6 +156,55 @@ def test_where_most_answers_could_not_read_a_bound_off_a_sketch_the_median_is_on
         assert (used.number, used.lost, used.seen) == (number, None, 0.0)
     off = Known("moment 0", "d", (read, choice, replace(read, number=16.5, lost=0.7, steep=1.0))).with_new()
     assert (off.number, off.lost, off.steep) == (16.5, 0.7, 3.0)
+
+
+def answered(plan: Private, sizes: np.ndarray, *, more: float = 1.0) -> tuple[Run, NoisySum]:
+    """A count of rows as the curator answers it, but for the engine; `more` times what is left goes to the noise."""
+    run = Run(None, plan, None)  # type: ignore[arg-type]
+    bound = bound_of(run.choose("moment 0", lambda: parts(sizes), smallest=1.0))
+    run.left = {measure: more * left for measure, left in run.left.items()}
+    run.spare()
+    grid = Grid.of(bound, plan.allocation.noise[0], whole=False)
+    steps = np.array([int(np.minimum(sizes, bound).sum() / grid.step)])
+    return run, run.with_noise(steps, grid, 0, quantum=1.0)
+
+
+@pytest.mark.parametrize("more", [1.0, 8.0], ids=["as it is", "a pot spent eight times"])
+@pytest.mark.parametrize(("shape", "large"), [(End(4000.0), 4), (CURVE, 45)], ids=["end", "curve"])
+def test_nothing_tells_of_a_unit_more_than_is_paid_for(
+    shape: Curve | End, large: int, more: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One large unit more, where so many are that a count believes a shape or not: all that a run shows is audited."""
+    monkeypatch.setattr(sizing, "shape_of", lambda _: shape)
+    plan = plan_of(COUNT, epsilon=2.0)
+    sizes = np.concatenate([np.ones(3000), np.full(large, 9000.0)])
+
+    def releases(table: np.ndarray, number: int) -> np.ndarray:
+        found = np.empty((number, 3))
+        for k in range(number):
+            run, noisy = answered(plan, table, more=more)
+            bound = bound_of(run.used["moment 0"].number)
+            found[k] = 1 / run.plan.allocation.noise[0], bound, noisy.values[0] / bound
+        return found
+
+    report = check(
+        releases=releases, cost=Cost.pure(2.0), inputs=(sizes, np.append(sizes, 9000.0)), draws=4000, bad_values=[]
+    )
+    assert report.passed == (more == 1), str(report)
+
+
+@pytest.mark.parametrize(("few", "size"), [(0, 1.0), (4, 36.0), (6, 30.0)])
+def test_where_sizes_seem_to_end_intervals_hold_though_a_few_units_are_beyond(few: int, size: float) -> None:
+    stream = np.random.default_rng(8)
+    sizes = np.concatenate([stream.integers(1, 13, 20_000), np.full(few, size)]).astype(float)
+    plan, held, ends = plan_of(COUNT), 0, 0
+    for _ in range(200):
+        run, noisy = answered(plan, sizes)
+        ends += run.used["moment 0"].lost is not None
+        low, high = (float(end[0]) for end in run.cut(noisy, "moment 0", sign=1).interval(0.95))
+        held += low <= sizes.sum() <= high
+    assert ends > 40
+    assert held > 0.85 * 200  # 0.95 if they do not lose more than is allowed for
 
 
 @pytest.mark.parametrize("robots", [150, 400])

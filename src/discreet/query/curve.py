@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Curve", "End", "shape_of"]
 
-_ENOUGH = 250.0
-"""Units times epsilon that a curve needs."""
+_ENOUGH, _LEAST_SEEN = 250.0, 2
+"""Units times epsilon that a curve needs, and buckets in which some are seen."""
 
 _UPPER, _MOST_UPPER, _LEAST_UPPER = 0.2, 0.5, 300.0
 """The part of the units to which a curve is fitted: the upper fifth, or up to half, where there are fewer than 300 / e
@@ -75,9 +75,6 @@ _NEWTON, _HALVED, _CLOSE, _FAR = 40, 12, 1e-3, 0.7
 
 _MANY = 2.0
 """How many times as many units as can be seen are in the last bucket before an end."""
-
-_BEYOND_END = 0.5
-"""What units beyond an end are taken to lose together, in bounds: there may be a few that were not counted."""
 
 _LEAST_ABOVE, _NEAR = 1e-4, 0.1
 """A curve is written down to where so many units are above; and its slope is taken so far on both sides, in log x."""
@@ -144,14 +141,6 @@ class End:
         """The largest whole number up to it."""
         return float(max(1, math.floor(self.size * (1 + 1e-9))))
 
-    def lost(self, bound: float) -> tuple[float, float]:
-        """What a bound is taken to cut off, and its variance."""
-        return _BEYOND_END * bound, (_BEYOND_END * bound / 2) ** 2
-
-    def steepness(self, bound: float) -> float:  # noqa: ARG002 - whatever it is
-        """There is no curve."""
-        return 0.0
-
 
 def shape_of(sketch: Sketch) -> Curve | End | None:
     """The curve through a sketch, or the end of sizes; None where neither is to be seen."""
@@ -165,7 +154,7 @@ def shape_of(sketch: Sketch) -> Curve | End | None:
 def _curve(sketch: Sketch) -> Curve | None:
     counts, epsilon = np.array(sketch.counts[1:], dtype=np.float64), sketch.epsilon  # without units of size 0
     seen = sketch.seen - 1
-    if not seen.size:
+    if seen.size < _LEAST_SEEN:
         return None
     first, top = max(int(seen[0]) - STEPS, 0), int(seen[-1])
     units = float(counts[first : top + STEPS + 1].sum())

@@ -45,7 +45,8 @@ table is too small to tell.
 A bound that was read off a sketch (see `sizing`) comes with what it is expected to cut off of all units together, and
 the standard deviation of that: units are drawn from the law that the curve describes. The allowance is the one and four
 of the other; more by a factor of 1 + 250 / (n l), because a sketch of epsilon l is blurred where units are few. That is
-usually a third to a half of the allowance beside a choice.
+usually a third to a half of the allowance beside a choice. Beyond an end there may be as many units as a count does not
+tell from none: three quarters of a bound are allowed for each of them.
 
 These rules are as wide as tables without heavy tails can bear. Under power laws of exponent 2 and less they hold less
 often than they say where people are few: the tail of two thousand people is a dozen of them, and a look at a hundredth

@@ -11,7 +11,8 @@ Where people are as many as 250 / e' (e' is the epsilon of the sketch, a thirtie
 smooth, the bound is right to a tenth. The counts are there because sizes need not go on beyond what is seen as they do
 before. A curve is asked where it expects some forty units to be above, at epsilon = 1, and so many are to be there,
 give or take what noise and the curve may be off. More mean that some are on no curve, as robots among people are; none
-mean that sizes end before. Fewer than about 45 robots may be missed at epsilon = 1, and 100 at 0.3, as by a choice.
+mean that sizes end before. Fewer than about 45 robots may be missed at epsilon = 1, and 100 at 0.3. So they may be by a
+choice; but beside a curve intervals are narrower, and hold less often then.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ _ALARMS, _AT_END = (1.3, 1.3), 0.5
 """By how much a count may differ besides, times epsilon: by more, it is counted again, and then the curve is not
 believed. Of smooth tables one of six is counted again, and one of ten is not believed. Beyond an end there should be
 none, one count is all, and this is enough."""
+
+_BEYOND_END = 0.75
+"""What is taken to be lost beyond an end, in bounds, for each unit that a count would not have told from none."""
 
 _SHARE_OF_UNITS = 0.9
 _UP = 1 + 1e-12
@@ -81,18 +85,13 @@ def sized(run: Run, place: str, found: dict[str, NDArray[Any]], *, smallest: flo
         left -= spent
         if believed:
             run.left[measure] = left / _UP
-            bound = bound_of(number)
-            mean, variance = shape.lost(bound)
             return replace(
                 told,
                 number=number,
                 noise=hoped.noise_for(place),
                 allowed=allowed,
                 size=sketch.within(_SHARE_OF_UNITS, below=math.ceil(number)),
-                lost=mean / bound,
-                unsure=math.sqrt(variance) / bound,
-                seen=max(0.0, counted * sketch.epsilon),
-                steep=shape.steepness(bound),
+                **_cut_off(shape, bound_of(number), seen=counted * sketch.epsilon, beyond=allowed + rows / spent),
             )
     left -= allocation.chosen
     run.left[measure] = left / _UP
@@ -113,6 +112,15 @@ def sized(run: Run, place: str, found: dict[str, NDArray[Any]], *, smallest: flo
     return replace(told, number=chosen, noise=paid.noise_for(place), allowed=allowed, size=size)
 
 
+def _cut_off(shape: Curve | End, bound: float, *, seen: float, beyond: float) -> dict[str, float]:
+    """What is known about that, for a `Choice`: by a curve, or because there may be so many units beyond an end."""
+    if not isinstance(shape, Curve):
+        return {"lost": _BEYOND_END * beyond}
+    mean, variance = shape.lost(bound)
+    told = {"lost": mean / bound, "unsure": math.sqrt(variance) / bound}
+    return {**told, "seen": max(0.0, seen), "steep": shape.steepness(bound)}
+
+
 def _believed(
     shape: Curve | End,
     number: float,
@@ -129,8 +137,7 @@ def _believed(
     if not isinstance(shape, Curve):
         epsilon = sum(checks)
         return above(number, epsilon) <= allowed + _AT_END * rows / epsilon, epsilon
-    watched = shape.bound(max(allowed, min(_WATCHED * rows / checks[0], shape.most)))
-    at = min(number, fine_number_of(watched))
+    at = fine_number_of(shape.bound(min(_WATCHED * rows / checks[0], shape.most)))
     expected = shape.above(bound_of(at))
     weighed, weight, spent = 0.0, 0.0, 0.0
     for epsilon, alarm in zip(checks, _ALARMS, strict=True):
