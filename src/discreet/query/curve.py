@@ -175,10 +175,9 @@ def _curve(sketch: Sketch) -> Curve | None:
     fit = _Fit(units, np.log(edges) - at_top, rows, 2 / epsilon**2 * buckets)
     line = fit.fitted(fit.start(6 / epsilon), bends=False)
     bent = fit.fitted(np.array([*line.found, 0.0]), bends=True)
-    apart = line.evidence - bent.evidence
-    if not math.isfinite(apart):
+    if not (math.isfinite(line.evidence) and math.isfinite(bent.evidence)):
         return None
-    weight = 1 / (1 + math.exp(min(50.0, apart)) / _FOR_LINE)
+    weight = 1 / (1 + math.exp(min(50.0, line.evidence - bent.evidence)) / _FOR_LINE)
     if (bent if weight > 0.5 else line).misfit > _FITS:
         return None
     above = np.linspace(math.log(_LEAST_ABOVE), math.log(0.3 * units), 200)
