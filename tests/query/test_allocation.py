@@ -120,6 +120,8 @@ def test_few_large_units_are_counted_at_any_price() -> None:
     shape = {"gaussian": False, "choices": 1, "keys": False, "weights": (1.0,), "tails": (0,)}
     checks = [allocate(Target(epsilon=epsilon), **shape).checks[0] for epsilon in (0.1, 0.4, 0.5, 1.0, 3.0)]
     assert checks == pytest.approx([0.02, 0.08, 0.1, 0.1, 0.15])
+    two = {**shape, "choices": 2, "weights": (1.0, 1.0), "tails": (0, 1)}
+    assert allocate(Target(epsilon=1.0), **two).checks[0] == pytest.approx(0.1)
 
 
 @settings(max_examples=25)

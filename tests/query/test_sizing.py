@@ -47,13 +47,13 @@ def smooth(people: int, seed: int = 0) -> np.ndarray:
 
 
 CURVE = Curve(1e5, np.linspace(0, 9, 400), np.linspace(11, -9, 400))
-WATCHED = 4 / 0.05  # a curve expects as many where it is asked: two measures share what is for counts
+WATCHED = 4 / 0.1  # a curve expects as many where it is asked
 WAYS: dict[str, tuple[Any, list[float], list[str]]] = {
     # what is seen, how many are counted each time (of one row a unit), and the steps that are paid for
     "no shape": (None, [], ["counted", "sketched", "chosen"]),
     "a curve": (CURVE, [WATCHED], ["counted", "sketched", "check 0"]),
     "a curve, a little off": (CURVE, [0.5 * WATCHED], ["counted", "sketched", "check 0"]),
-    "a curve, counted again": (CURVE, [WATCHED + 250, WATCHED - 1000], ["counted", "sketched", "check 0", "check 1"]),
+    "a curve, counted again": (CURVE, [WATCHED + 250, WATCHED - 4000], ["counted", "sketched", "check 0", "check 1"]),
     "more than a curve": (CURVE, [10**6, 10**6], ["counted", "sketched", "check 0", "check 1", "chosen"]),
     "less than a curve": (CURVE, [0, 0], ["counted", "sketched", "check 0", "check 1", "chosen"]),
     "an end": (End(32.0), [0], ["counted", "sketched", "check both"]),

@@ -74,7 +74,7 @@ and a second count of large units."""
 
 _CHECK, _LEAST_CHECK, _MOST_CHECK = 0.1, 0.05, 0.2
 """The epsilon of the first count of large units, which is to tell some forty of them from none; and the least and the
-most that it may be of the price."""
+most that it may be of what there is for a measure."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def _laplace(
     """Those choices have pots that would come with a look at tails."""
     total = _pure_level(target) / _UP
     fewer = max(_LEAST_SHARE, groups**-0.4)
-    checks = (min(_MOST_CHECK, max(_LEAST_CHECK, _CHECK / total)) if total > 0 else _MOST_CHECK, _AGAIN)
+    checks = (min(_MOST_CHECK, max(_LEAST_CHECK, _CHECK * len(tails) / max(total, _CHECK))), _AGAIN)
     share_of_choices = min(0.35, 0.15 + 0.05 * choices) * fewer if choices else 0.0
     share_of_pots = (_COUNT + _SKETCH + sum(checks)) * fewer if tails else 0.0
     share_of_keys = 0.0 if not keys else 0.3 if weights else 1.0 - share_of_choices - share_of_pots
