@@ -121,6 +121,13 @@ def test_where_nothing_smooth_is_to_be_seen_there_is_no_shape(sizes: np.ndarray)
     assert sum(shape is None for shape in found) >= 18
 
 
+def test_three_sizes_are_too_few_to_see_a_bend() -> None:
+    stream = np.random.default_rng(8)
+    sizes = stream.poisson(0.5, 20_000).astype(float)  # at most 5 or 6
+    shapes = [shape_of(noisy(sizes, stream, epsilon=0.105)) for _ in range(60)]
+    assert max(shape.bound(1.0) for shape in shapes if shape is not None) < 12
+
+
 def test_many_units_far_beyond_are_seen() -> None:
     stream = np.random.default_rng(7)
     people = 10 * stream.lognormal(0, 0.4, 50_000)

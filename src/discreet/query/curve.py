@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Curve", "End", "shape_of"]
 
-_ENOUGH, _LEAST_SEEN = 250.0, 2
-"""Units times epsilon that a curve needs, and buckets in which some are seen."""
+_ENOUGH, _LEAST_SEEN, _TO_BEND = 250.0, 2, 4
+"""Units times epsilon that a curve needs, buckets in which some are seen, and as many as a parabola needs of these."""
 
 _UPPER, _MOST_UPPER, _LEAST_UPPER = 0.2, 0.5, 300.0
 """The part of the units to which a curve is fitted: the upper fifth, or up to half, where there are fewer than 300 / e
@@ -177,7 +177,8 @@ def _curve(sketch: Sketch) -> Curve | None:
     bent = fit.fitted(np.array([*line.found, 0.0]), bends=True)
     if not (math.isfinite(line.evidence) and math.isfinite(bent.evidence)):
         return None
-    weight = 1 / (1 + math.exp(min(50.0, line.evidence - bent.evidence)) / _FOR_LINE)
+    odds = 0.0 if seen.size < _TO_BEND else _FOR_LINE * math.exp(min(50.0, bent.evidence - line.evidence))
+    weight = odds / (1 + odds)
     if (bent if weight > 0.5 else line).misfit > _FITS:
         return None
     above = np.linspace(math.log(_LEAST_ABOVE), math.log(0.3 * units), 200)
