@@ -315,7 +315,7 @@ def test_a_choice_in_which_a_unit_counts_several_times_is_made_with_that_part_of
             return choose(*given, **facts)
 
         monkeypatch.setattr(room, name, spied)
-    count, draw = Run.counted_units, Sketch.drawn
+    count, draw = Run.counted_apart, Sketch.drawn
 
     def drawn(*given: Any, **facts: Any) -> Sketch:
         levels.append(facts["epsilon"])
@@ -323,11 +323,11 @@ def test_a_choice_in_which_a_unit_counts_several_times_is_made_with_that_part_of
 
     monkeypatch.setattr(sizing.Sketch, "drawn", drawn)
 
-    def counted(self: Run, units: np.ndarray, epsilon: float) -> float:
+    def counted(self: Run, kinds: list[np.ndarray], epsilon: float) -> list[float]:
         levels.append(epsilon)
-        return count(self, units, epsilon)
+        return count(self, kinds, epsilon)
 
-    monkeypatch.setattr(Run, "counted_units", counted)
+    monkeypatch.setattr(Run, "counted_apart", counted)
     target = Target(mu=1.0) if gaussian else Target(epsilon=1.0)
     total = Aggregate("sum", "a0", "sum", "nx", kind="integer")
     plan = private_plan(block(total, row_level=True, rows_per_unit=rows), target, Options())

@@ -167,7 +167,7 @@ def test_a_count_that_is_known_spends_everything_on_its_noise() -> None:
         assert answers[-1].cost.epsilon(0.0) == pytest.approx(1.0)
         [before, after] = [answer._measured[0].plan.allocation for answer in (answers[0], answers[-1])]
         assert (before.is_staircase(0), after.is_staircase(0)) == (False, True)
-        assert before.noise[0] / after.noise[0] == pytest.approx(1 / 0.605)  # at most: what is spared makes it less
+        assert before.noise[0] / after.noise[0] == pytest.approx(1 / 0.655)  # at most: what is spared makes it less
         scales = [answer._measured[0].moments[0].scale / answer.bounds["number of rows"] for answer in answers]
         assert scales[0] == pytest.approx(1 / 0.755, rel=0.03)
         assert scales[-1] == pytest.approx(1.0, rel=0.03)

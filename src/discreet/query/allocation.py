@@ -21,8 +21,8 @@ that is well paid, the noise is a staircase in place of Laplace's: the same pure
 
 Where the bound of a count or a sum is chosen on that path, its measure has a *pot*, which is spent step by step: the
 number of units and a sketch of their sizes (see `sketch`); then, where a curve can be read off the sketch, a count that
-finds out whether sizes go on like that, and a better one if it seems that they do not; and else, or if so, a choice as
-usual. What is left in the pot makes the noise of the measure smaller (`spared`).
+finds out whether sizes go on like that; and where there is no curve, or they do not, a choice as usual. What is left in
+the pot makes the noise of the measure smaller (`spared`).
 
 **Claim.** The steps cost no more than `cost`, although what has been told decides which come, and at what price.
 *Proof.* Some steps are the same whatever happens: keys, other choices and measures, and of every pot the number of
@@ -68,12 +68,11 @@ _TAIL_OF_MU = 0.08
 _LEAST_SHARE = 0.25
 """No more groups make a choice cheaper than this part of what it costs for one."""
 
-_COUNT, _SKETCH, _AGAIN = 0.01, 0.035, 0.05
-"""What else may be bought beside a choice where it has a pot, of epsilon: the number of units, a sketch of their sizes,
-and a second count of large units."""
+_COUNT, _SKETCH = 0.01, 0.035
+"""What else is bought beside a choice where it has a pot, of epsilon: the number of units, a sketch of their sizes."""
 
 _CHECK, _LEAST_CHECK, _MOST_CHECK = 0.1, 0.05, 0.2
-"""The epsilon of the first count of large units, which is to tell some forty of them from none; and the least and the
+"""The epsilon of the count of large units, which is to tell some forty of them from none; and the least and the
 most that it may be of what there is for a measure."""
 
 
@@ -88,8 +87,8 @@ class Allocation:
     the Laplace path may be a staircase of level 1 / multiplier, which is pure DP and nothing better. `tail` is what
     each of the two steps of a look at the tail of sizes costs, and `tails` how many such looks there are; so does each
     of the `spreads` looks at how many groups units are in. `pots` are the measures that have one, each with what the
-    number of units, a sketch, the `checks` and a choice cost; `choices` are the others, and the noise is what it is if
-    the pots are emptied.
+    number of units, a sketch, a count of large units (`checked`) and a choice cost; `choices` are the others, and the
+    noise is what it is if the pots are emptied.
     """
 
     gaussian: bool
@@ -105,19 +104,19 @@ class Allocation:
     pots: tuple[int, ...] = ()
     counted: float = 0.0
     sketched: float = 0.0
-    checks: tuple[float, ...] = ()
+    checked: float = 0.0
     chosen: float = 0.0
     alone: bool = False
 
     @property
     def later(self) -> float:
         """What may be spent on one bound after the number of units and the sketch."""
-        return sum(self.checks) + self.chosen
+        return self.checked + self.chosen
 
     @property
     def hoped(self) -> Allocation:
         """The division if one count is enough for every bound."""
-        return self.spared(dict.fromkeys(self.pots, self.later - sum(self.checks[:1])))
+        return self.spared(dict.fromkeys(self.pots, self.chosen))
 
     def spared(self, left: Mapping[int, float]) -> Allocation:
         """The division with this part of the pots put to their measures."""
@@ -216,9 +215,9 @@ def _laplace(
     """Those choices have pots that would come with a look at tails."""
     total = _pure_level(target) / _UP
     fewer = max(_LEAST_SHARE, groups**-0.4)
-    checks = (min(_MOST_CHECK, max(_LEAST_CHECK, _CHECK * len(tails) / max(total, _CHECK))), _AGAIN)
+    check = min(_MOST_CHECK, max(_LEAST_CHECK, _CHECK * len(tails) / max(total, _CHECK)))
     share_of_choices = min(0.35, 0.15 + 0.05 * choices) * fewer if choices else 0.0
-    share_of_pots = (_COUNT + _SKETCH + sum(checks)) * fewer if tails else 0.0
+    share_of_pots = (_COUNT + _SKETCH + check) * fewer if tails else 0.0
     share_of_keys = 0.0 if not keys else 0.3 if weights else 1.0 - share_of_choices - share_of_pots
     rest = (1 - share_of_choices - share_of_pots - share_of_keys) * total / _UP
     each = fewer * total / len(tails) / _UP if tails else 0.0
@@ -234,7 +233,7 @@ def _laplace(
         pots=tails,
         counted=_COUNT * each,
         sketched=_SKETCH * each,
-        checks=tuple(part * each for part in checks) if tails else (),
+        checked=check * each,
         chosen=choice if tails else 0.0,
         alone=alone,
     )

@@ -258,7 +258,12 @@ class Run:
 
     def counted_units(self, units: NDArray[Any], epsilon: float) -> float:
         """How many units there are, with noise."""
-        return float(int(units.sum()) + int(rounded_laplace((1 + 1e-12) / epsilon, 1, generator=self.generator)[0]))
+        return self.counted_apart([units], epsilon)[0]
+
+    def counted_apart(self, kinds: Sequence[NDArray[Any]], epsilon: float) -> list[float]:
+        """How many units there are of each kind, with noise. A unit is of one kind, so all cost what one costs."""
+        noise = rounded_laplace((1 + 1e-12) / epsilon, len(kinds), generator=self.generator)
+        return [float(int(units.sum()) + int(drawn)) for units, drawn in zip(kinds, noise, strict=True)]
 
     def _spread(self, spreads: NDArray[Any], units: NDArray[Any], counted: float, *, epsilon: float) -> float | None:
         """What a tenth of the units exceeds of their sums over their norms; None where they are too few to tell."""

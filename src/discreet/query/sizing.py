@@ -1,18 +1,18 @@
 """A bound that nobody stated, found step by step from a sketch of the units' sizes; what is not spent makes noise less.
 
     number of units ──▶ sketch ──▶ curve, or end ──▶ count of large units ──▶ as it should be: that is the bound
-                                        └─ none ──┐       └─ not: count again ──▶ not ──┐
-                                                  └──────────▶ a choice as usual ◀──────┘
+                                        └─ none ──▶ a choice as usual ◀── not ──┘
 
 Each step is pure DP with an epsilon of its own (see `allocation`, which proves what they cost together). Which step
 follows depends on what the earlier ones have told, and on nothing else.
 
 Where people are as many as 250 / e' (e' is the epsilon of the sketch, a thirtieth of the price) and their sizes are
 smooth, the bound is right to a tenth. The counts are there because sizes need not go on beyond what is seen as they do
-before. A curve is asked where it expects some forty units to be above, at epsilon = 1, and so many are to be there,
-give or take what noise and the curve may be off. More mean that some are on no curve, as robots among people are; none
-mean that sizes end before. Fewer than about 45 robots may be missed at epsilon = 1, and 100 at 0.3. So they may be by a
-choice; but beside a curve intervals are narrower, and hold less often then.
+before. A curve is asked how many units are between the size that it says some forty exceed, at epsilon = 1, and the
+bound, and how many are beyond; so many are to be there, give or take what noise and the curve may be off. A unit is in
+one of the two ranges, so both counts cost what one costs. More mean that some are on no curve, as robots among people
+are; none mean that sizes end before. Fewer than about 30 robots may be missed at epsilon = 1, and 70 at 0.3. So they
+may be by a choice; but beside a curve intervals are narrower, and hold less often then.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 __all__ = ["sized", "whole_buckets"]
 
-_WATCHED, _VAGUE = 4.0, 0.3
-"""Units, times epsilon of a count, that a curve expects where it is asked; and which part of them it may be off."""
+_WATCHED, _FAR, _VAGUE = 4.0, 0.1, 0.3
+"""Units, times epsilon of a count, that a curve expects where it is asked; of which part it expects at most so many
+where it is asked a second time; and by which part of them it may be off."""
 
-_ALARMS, _AT_END = (1.3, 1.3), 0.5
-"""By how much a count may differ besides, times epsilon: by more, it is counted again, and then the curve is not
-believed. Of smooth tables one of six is counted again, and one of ten is not believed. Beyond an end there should be
-none, one count is all, and this is enough."""
+_ALARM, _AT_END = 1.4, 0.5
+"""By how much counts may differ besides, times epsilon: by more, and the curve is not believed, which is so of one in
+five smooth tables. Beyond an end there should be none, and this is enough."""
 
 _BEYOND_END = 0.75
 """What is taken to be lost beyond an end, in bounds, for each unit that a count would not have told from none."""
@@ -74,16 +74,16 @@ def sized(run: Run, place: str, found: dict[str, NDArray[Any]], *, smallest: flo
         looked=allocation.counted / rows,
     )
 
-    def above(number: float, epsilon: float) -> float:
-        return run.counted_units(units[found["f"] > number * FINE], epsilon / rows)
+    def counts(ends: list[float]) -> list[float]:
+        kind = np.searchsorted(np.array(ends) * FINE, found["f"], side="left")  # how many ends a size is above
+        return run.counted_apart([units[kind == k] for k in range(1, len(ends) + 1)], allocation.checked / rows)
 
     if shape is not None:
         hoped = replace(plan, allocation=allocation.hoped)
         allowed = run.allowed(hoped, place)
         number = max(fine_number_of(smallest), min(fine_number_of(shape.bound(allowed)), fine_number_of(largest)))
-        believed, spent = _believed(shape, number, allowed, above, allocation.checks, rows=rows)
-        left -= spent
-        if believed:
+        left, noise = left - allocation.checked, rows / allocation.checked
+        if _believed(shape, number, allowed, counts, noise=noise):
             run.left[measure] = left / _UP
             return replace(
                 told,
@@ -91,7 +91,7 @@ def sized(run: Run, place: str, found: dict[str, NDArray[Any]], *, smallest: flo
                 noise=hoped.noise_for(place),
                 allowed=allowed,
                 size=sketch.within(_SHARE_OF_UNITS, below=math.ceil(number)),
-                **_cut_off(shape, bound_of(number), seen=counted * sketch.epsilon, beyond=allowed + rows / spent),
+                **_cut_off(shape, bound_of(number), seen=counted * sketch.epsilon, beyond=allowed + noise),
             )
     left -= allocation.chosen
     run.left[measure] = left / _UP
@@ -122,29 +122,22 @@ def _cut_off(shape: Curve | End, bound: float, *, seen: float, beyond: float) ->
 
 
 def _believed(
-    shape: Curve | End,
-    number: float,
-    allowed: float,
-    above: Callable[[float, float], float],
-    checks: tuple[float, ...],
-    *,
-    rows: int,
-) -> tuple[bool, float]:
-    """Whether as many units are large as a shape says, and what it cost to count them.
+    shape: Curve | End, number: float, allowed: float, counts: Callable[[list[float]], list[float]], *, noise: float
+) -> bool:
+    """Whether as many units are large as a shape says.
 
-    `above` counts those above the bound of a number, with an epsilon; `allowed` may exceed the bound of this number.
+    `counts` tells how many are between the bounds of numbers and above the last, with noise of this scale; `allowed`
+    may exceed that of this number.
     """
     if not isinstance(shape, Curve):
-        epsilon = sum(checks)
-        return above(number, epsilon) <= allowed + _AT_END * rows / epsilon, epsilon
-    at = fine_number_of(shape.bound(min(_WATCHED * rows / checks[0], shape.most)))
-    expected = shape.above(bound_of(at))
-    weighed, weight, spent = 0.0, 0.0, 0.0
-    for epsilon, alarm in zip(checks, _ALARMS, strict=True):
-        weighed, weight, spent = weighed + epsilon**2 * above(at, epsilon), weight + epsilon**2, spent + epsilon
-        if abs(weighed / weight - expected) <= alarm * rows / math.sqrt(weight) + _VAGUE * expected:
-            return True, spent
-    return False, spent
+        [beyond] = counts([number])
+        return beyond <= allowed + _AT_END * noise
+    watched = min(_WATCHED * noise, shape.most)
+    near, far = (fine_number_of(shape.bound(above)) for above in (watched, min(allowed, _FAR * watched)))
+    outside = shape.above(bound_of(far))
+    between = shape.above(bound_of(near)) - outside
+    inner, outer = counts([near, far])
+    return abs(inner - between) <= _ALARM * noise + _VAGUE * between and outer <= outside + _ALARM * noise
 
 
 def whole_buckets(fine: NDArray[Any]) -> NDArray[np.int64]:
