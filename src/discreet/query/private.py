@@ -235,7 +235,8 @@ def private_plan(block: Block, target: Target, options: Options, memory: Memory 
         if _known_bound(block, options, moment, gaussian=gaussian) is None
     ]
     if not block.row_level:
-        places += ["rows"] * bool(ranks) + [f"distinct {i}" for i in range(len(distincts))]
+        limit = _known_bound(block, options, Moment("rows"), gaussian=gaussian)
+        places += ["rows"] * (bool(ranks) and limit is None) + [f"distinct {i}" for i in range(len(distincts))]
     # Ratios and sums of two noisy numbers have intervals for Laplace noise alone.
     plain = not ranks and all(len(moments_of(aggregate, aggregates)) <= 1 for aggregate in aggregates)
 

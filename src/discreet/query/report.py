@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["bound_names", "cuts_of", "doubts_of", "in_words", "rank_doubts_of", "report_of"]
 
 
+_WEIGHED = (
+    "the rows of units with many rows weigh less, as if their values were like those of others; where they are not, "
+    "state max_rows, or ask about one value of each unit"
+)
+
+
 def report_of(plans: tuple[Private, ...]) -> tuple[str, ...]:
     """One sentence for each rule that can have changed the answer."""
     lines: list[str] = []
@@ -57,7 +63,7 @@ def doubts_of(plan: Private, doubts: Mapping[int, str], *, grave: bool = False) 
 
 
 def rank_doubts_of(plan: Private, ranks: Sequence[RankAnswer]) -> list[str]:
-    """What to say about quantiles, MIN and MAX of groups in which there may be too few rows."""
+    """What to say about quantiles, MIN and MAX: where rows may be too few, and whose rows weigh less."""
     lines = []
     for asked, found in zip(plan.ranks, ranks, strict=True):
         for doubt, words in IN_WORDS.items():
@@ -65,7 +71,15 @@ def rank_doubts_of(plan: Private, ranks: Sequence[RankAnswer]) -> list[str]:
             where = f" in {few} of {groups} groups" if plan.block.keys and groups > 1 else ""
             advice = words if asked.bounds is None else words.replace(DECLARE, "")
             lines += [f"{asked.label} may be far from the truth{where}: {advice}"] if few else []
+    weighed = dict.fromkeys(rank.label for rank in plan.ranks if rank.function not in ("min", "max"))
+    if weighed and _weighs(plan):
+        lines.append(f"the interval may be too short ({', '.join(weighed)}): {_WEIGHED}")
     return lines
+
+
+def _weighs(plan: Private) -> bool:
+    """Whether rows weigh less in quantiles by a bound that is chosen."""
+    return any(known.place == "rows" for known in plan.known)
 
 
 def _of_plan(plan: Private) -> list[str]:
@@ -109,7 +123,7 @@ def _of_plan(plan: Private) -> list[str]:
             f"{', '.join(dict.fromkeys(unbounded))}: the interval does not allow for values that the chosen bound cuts "
             "off: state bounds where some are many times larger than nearly all others."
         )
-    if plan.ranks and not plan.block.row_level:
+    if _weighs(plan):
         lines.append("Quantiles weigh down the rows of units that have more rows than nine units in ten.")
     if plan.distincts and not plan.block.row_level:
         lines.append(

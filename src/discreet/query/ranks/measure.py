@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from discreet.query.bounding import SLACK
 from discreet.query.choices import bound_of, bucket
+from discreet.query.moments import Moment
 from discreet.query.ranks.bisection import bisected
 from discreet.query.ranks.cells import Cells
 from discreet.query.ranks.choice import chosen
@@ -90,7 +91,7 @@ class _Rows:
 
     @classmethod
     def of(cls, run: Run) -> _Rows:
-        """As they are if the rows of a unit are known, else weighed by a bound that is chosen privately."""
+        """As they are where every row is a unit, else weighed by a bound on rows that is stated or chosen privately."""
         plan, session = run.plan, run.session
         source, place = run.rows_by_place()
         if plan.block.row_level:
@@ -101,10 +102,12 @@ class _Rows:
             f"CREATE OR REPLACE TEMP TABLE q__rows_of AS SELECT u, {counted} AS n, count(*) AS k FROM {per} GROUP BY u"
         )
         size = "sqrt(CAST(o.n AS DOUBLE))" if plan.gaussian else "CAST(o.n AS DOUBLE)"
-        sizes = partial(session.numbers, f"SELECT {bucket(size)} AS b, count(*) AS n FROM q__rows_of o GROUP BY b")
-        number = run.choose("rows", sizes)
-        bound = min(max(1.0, bound_of(number)), _most_rows(plan))
-        run.bounds["rows of a unit, for quantiles"] = bound
+        limit = plan.known_bound(Moment("rows"))
+        if limit is None:
+            sizes = partial(session.numbers, f"SELECT {bucket(size)} AS b, count(*) AS n FROM q__rows_of o GROUP BY b")
+            limit = max(1.0, bound_of(run.choose("rows", sizes)))
+            run.bounds["rows of a unit, for quantiles"] = min(limit, _most_rows(plan))
+        bound = min(limit, _most_rows(plan))
         norm = "sqrt(CAST(o.k AS DOUBLE))" if plan.gaussian else "CAST(o.k AS DOUBLE)"
         return cls(f"{source} JOIN q__rows_of o ON r.u = o.u", place, bound, _weighed(size, bound), norm)
 
