@@ -115,7 +115,7 @@ class Allocation:
 
     @property
     def hoped(self) -> Allocation:
-        """The division if one count is enough for every bound."""
+        """The division if every bound is read off a sketch, and none is chosen."""
         return self.spared(dict.fromkeys(self.pots, self.chosen))
 
     def spared(self, left: Mapping[int, float]) -> Allocation:

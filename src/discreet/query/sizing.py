@@ -11,8 +11,8 @@ smooth, the bound is right to a tenth. The counts are there because sizes need n
 before. A curve is asked how many units are between the size that it says some forty exceed, at epsilon = 1, and the
 bound, and how many are beyond; so many are to be there, give or take what noise and the curve may be off. A unit is in
 one of the two ranges, so both counts cost what one costs. More mean that some are on no curve, as robots among people
-are; none mean that sizes end before. Fewer than about 30 robots may be missed at epsilon = 1, and 70 at 0.3. So they
-may be by a choice; but beside a curve intervals are narrower, and hold less often then.
+are; none mean that sizes end before. Fewer than about 50 robots may be missed at epsilon = 1, and 100 at 0.3, by the
+count or by a choice after it; and beside a curve intervals are narrower, and hold less often then.
 """
 
 from __future__ import annotations
