@@ -77,6 +77,8 @@ WITH a AS (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) SELECT city, r.
 WITH a AS (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) SELECT r.region, coalesce(n, 0) FROM regions r LEFT JOIN a ON a.city = r.city;
 WITH v AS (SELECT user_id AS who, spend * 2 AS double, city FROM visits WHERE age > 10), w AS (SELECT who, double + 1 AS z FROM v WHERE city <> 'Rome') SELECT AVG(z), COUNT(DISTINCT who) FROM w;
 SELECT city, COUNT(*) * 1.0 / (SELECT COUNT(*) FROM visits) AS share FROM visits GROUP BY city;
+SELECT (SELECT COUNT(*) FROM visits WHERE city = 'Rome') * 1.0 / COUNT(*) AS share FROM visits;
+SELECT age // 20 + (SELECT COUNT(*) FROM visits WHERE age > 20) AS sum, COUNT(*) FROM visits GROUP BY age // 20 HAVING COUNT(*) > -1.5 * (SELECT COUNT(*) FROM visits WHERE age > 30);
 SELECT AVG(n), MAX(n) - MIN(n) FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city);
 SELECT SUM(n) FROM (SELECT category, COUNT(*) AS n FROM visits GROUP BY category ORDER BY n DESC LIMIT 2);
 SELECT COUNT(*), 'all' AS what FROM visits UNION ALL SELECT COUNT(*), 'users' FROM users;

@@ -70,3 +70,9 @@ def test_a_number_of_its_own_has_its_law(curator: Curator) -> None:
 def test_columns_without_people_are_public(curator: Curator) -> None:
     [column] = curator.sql("SELECT COUNT(*) AS n FROM towns").schema
     assert (column.role, column.noise, column.interval) == ("public", None, False)
+
+
+@pytest.mark.parametrize("keys", ["ROLLUP (city)", "CUBE (city)", "GROUPING SETS ((city), ())"])
+def test_keys_of_several_groupings_are_keys(curator: Curator, keys: str) -> None:
+    answer = curator.sql(f"SELECT city, COUNT(*) AS n, 1 AS one FROM visits GROUP BY {keys}", epsilon=1.0)
+    assert [column.role for column in answer.schema] == ["key", "computed", "computed"]

@@ -55,12 +55,25 @@ def test_errors_go_by_the_columns_of_the_answer_and_parts_of_columns_by_what_the
     with Curator.open({"t": data}, unit="u", budget=Budget(epsilon=3.0)) as curator:
         text = "SELECT n, n AS again, p / 2 AS half FROM (SELECT COUNT(*) AS n, COUNT(DISTINCT u) AS p FROM t) s"
         planned = curator.explain(text, epsilon=1, max_rows=2)
-        assert list(planned.errors()) == ["n", "again", "count(DISTINCT u)"]
+        assert list(planned.errors()) == ["n", "again", "count(DISTINCT u)", "half"]
+        assert planned.errors()["half"] is None
+        assert "computed from these: half" in str(planned)
         assert planned.errors()["n"] == planned.errors()["again"]
         assert "n = again = count(*): ±" in str(planned)
         other = curator.explain("SELECT COUNT(*) FROM t", epsilon=1, max_rows=2)
         assert list(other.errors()) == ["count(*)"]
         assert "  count(*): ±" in str(other)
+
+
+@pytest.mark.filterwarnings("ignore::discreet.errors.VolatileLedger")
+def test_parts_of_the_same_name_are_told_apart() -> None:
+    data = pa.table({"u": [1, 1, 2], "x": [1.0, 2.0, 3.0]})
+    with Curator.open({"t": data}, unit="u", budget=Budget(epsilon=3.0)) as curator:
+        text = "SELECT COUNT(*) * 1.0 / (SELECT COUNT(*) FROM t WHERE x > 1) AS r FROM t"
+        errors = curator.explain(text, epsilon=1, max_rows=2).errors()
+        assert list(errors) == ["part 1: count(*)", "part 2: count(*)", "r"]
+        assert errors["r"] is None
+        assert (errors["part 1: count(*)"] or 0) > 0
 
 
 @pytest.mark.filterwarnings("ignore::discreet.errors.VolatileLedger")

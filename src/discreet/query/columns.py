@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from discreet.query.moments import moments_of
-from discreet.query.projection import shown_columns
+from discreet.query.projection import key_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +45,7 @@ def columns_of(
 ) -> tuple[AnswerColumn, ...]:
     """The columns of the table that answers a question; those named in `ends` have intervals."""
     shown = {output.name: output for output in question.outputs}
-    keys = {name for name, column in shown_columns(question.after).items() if column.startswith("k")}
+    keys = key_columns(question.after)
     found = []
     for field in table.schema:
         output = shown[field.name]

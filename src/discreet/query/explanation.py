@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.arguments import unit_fraction
 from discreet.query.choices import bound_of
+from discreet.query.intervals import noisy_columns
 from discreet.query.laws import half_width_of_sum
 from discreet.query.losses import excess, usual
 from discreet.query.report import in_words, report_of
@@ -54,15 +55,28 @@ class Explanation:
 
         None where it depends on a bound that will be chosen privately, or on the other numbers of the answer. Where a
         bound is known from earlier answers, the interval is wider on one side, and this is the wider one. An aggregate
-        that is no column as it is, but a part of one, goes by what it is, as in "count(*)".
+        that is no column as it is, but a part of one, goes by what it is, as in "count(*)", and if several parts of the
+        question have the same, by its part, as in "part 2: count(*)".
         """
         level = unit_fraction("confidence", confidence)
         errors: dict[str, float | None] = {}
+        parts: list[tuple[int, str, float | None]] = []
         for number, plan in enumerate(self.plans):
             for aggregate in plan.block.aggregates:
                 half = _half_width(plan, aggregate.function, aggregate.argument, level)
-                errors |= dict.fromkeys(self._columns(number, aggregate) or [aggregate.label], half)
-        return errors
+                columns = self._columns(number, aggregate)
+                errors |= dict.fromkeys(columns, half)
+                parts += [] if columns else [(number, aggregate.label, half)]
+        labels = [*errors, *(label for _, label, _ in parts)]
+        for number, label, half in parts:
+            errors[label if labels.count(label) == 1 else f"part {number + 1}: {label}"] = half
+        return errors | dict.fromkeys(self._computed(set(errors)))
+
+    def _computed(self, known: set[str]) -> list[str]:
+        """The other columns that have noise: what the question makes of its aggregates."""
+        others = [output.name for output in self.question.outputs if output.name not in known]
+        noisy = noisy_columns(self.question) if others else set()
+        return [name for name in others if name in noisy]
 
     def _columns(self, number: int, aggregate: Aggregate) -> list[str]:
         """The columns of the answer that show an aggregate of a block unchanged."""
@@ -87,6 +101,9 @@ class Explanation:
             lines += ["plan", *(f"  {line}" for line in self.tree.splitlines()), ""]
         for number, plan in enumerate(self.plans):
             lines += self._block(number, plan)
+        computed = self._computed({output.name for output in self.question.outputs if output.block is not None})
+        if computed:
+            lines += [f"computed from these: {', '.join(computed)}; how far it may be off is known with the answer", ""]
         if self.report:
             lines += ["rules", *(f"  - {line}" for line in self.report)]
         lines += ["", "Nothing was spent and no row was read."]

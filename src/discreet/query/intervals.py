@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from discreet.query.plan import Block, Question
     from discreet.query.pooling import Pair, Pairs
 
-__all__ = ["picks_rows", "takes_extremes", "with_intervals"]
+__all__ = ["noisy_columns", "picks_rows", "takes_extremes", "with_intervals"]
 
 _SELECTED = "which groups are shown was decided with noise, and what the others have is missing from it"
 _KEPT = "it is taken over rows that noisy numbers have picked"
@@ -74,6 +74,21 @@ def takes_extremes(question: Question) -> bool:
     return "MAX(" in text or "MIN(" in text
 
 
+def noisy_columns(question: Question) -> set[str]:
+    """The outputs in which there is noise, with ends or without."""
+    import sqlglot
+    from sqlglot import exp
+
+    tree = sqlglot.parse_one(question.after, read="duckdb")
+    if not isinstance(tree, exp.Select):
+        return set()
+    try:
+        found = _walk(question, (), ENDS).widened(tree, None)
+    except RecursionError:
+        return {output.name for output in question.outputs}
+    return {*found.columns, *found.lacking}
+
+
 def picks_rows(question: Question) -> bool:
     """Whether noisy numbers decide which rows are shown: the largest of them, or those beyond a threshold."""
     import sqlglot
@@ -86,7 +101,24 @@ def picks_rows(question: Question) -> bool:
         scope, _ = _walk(question, (), ENDS)._scope(tree)
     except RecursionError:
         return False
-    return scope.picked == _KEPT or (tree.args.get("limit") is not None and scope.depends(tree.args.get("order")))
+    return scope.picked == _KEPT or (tree.args.get("limit") is not None and _sorted_by_noise(question, tree, scope))
+
+
+def _sorted_by_noise(question: Question, select: exp.Select, scope: _Scope) -> bool:
+    """Whether noisy numbers have a part in the order; they have none among groups that their keys tell apart before."""
+    from sqlglot import exp
+
+    order = select.args.get("order")
+    terms = [term.this for term in order.expressions] if order is not None else []
+    noisy = next((i for i, term in enumerate(terms) if scope.depends(term)), None)
+    if noisy is None:
+        return False
+    source = select.args["from_"].this
+    if select.args.get("joins") or not isinstance(source, exp.Table):
+        return True
+    before = {term.name for term in terms[:noisy] if isinstance(term, exp.Column)}
+    keys = {f"noisy_{i}": {key.column for key in block.keys} for i, block in enumerate(question.blocks)}
+    return not keys[source.name] <= before
 
 
 def _ends(

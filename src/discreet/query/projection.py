@@ -9,8 +9,9 @@ import numpy as np
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from sqlglot import exp
 
-__all__ = ["plain_columns", "projected", "shown_columns"]
+__all__ = ["key_columns", "plain_columns", "projected"]
 
 _COLUMN = r't0\.(\w+) AS "((?:[^"]|"")+)"'
 _PLAIN = re.compile(rf"SELECT {_COLUMN}(?:, {_COLUMN})* FROM noisy_0 AS t0")
@@ -30,18 +31,43 @@ def plain_columns(after: str) -> list[tuple[str, str]] | None:
     return [(column, name.replace('""', '"')) for column, name in _ONE.findall(after)]
 
 
-def shown_columns(after: str) -> dict[str, str]:
-    """The columns of noisy tables that a SELECT shows as they are, by the names that it gives them.
+def key_columns(after: str) -> set[str]:
+    """The columns of an answer that are what rows were grouped by, with NULL where one of several groupings has none.
 
-    >>> shown_columns('SELECT t0.k0 AS "city", t0.a0 * 2 AS "n" FROM noisy_0 AS t0 ORDER BY 2')
-    {'city': 'k0'}
+    >>> sorted(key_columns('SELECT t0.k0 AS "city", t0.a0 * 2 AS "n" FROM noisy_0 AS t0 ORDER BY 2'))
+    ['city']
     """
     import sqlglot
+
+    return {name for name, is_key in _kinds(sqlglot.parse_one(after, read="duckdb")).items() if is_key}
+
+
+def _kinds(query: exp.Expr) -> dict[str, bool | None]:
+    """Which columns of a query are keys; None of one that is NULL throughout."""
     from sqlglot import exp
 
-    parsed = sqlglot.parse_one(after, read="duckdb")
-    listed = parsed.selects if isinstance(parsed, exp.Query) else []
-    return {one.alias_or_name: one.unalias().name for one in listed if isinstance(one.unalias(), exp.Column)}
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    if isinstance(query, exp.Union):
+        first, second = _kinds(query.this), _kinds(query.expression)
+        both = zip(first.items(), second.values(), strict=False)
+        return {name: other if one is None else one if other is None else one and other for (name, one), other in both}
+    if not isinstance(query, exp.Select):
+        return {}
+    sources = [part.this for part in (query.args.get("from_"), *(query.args.get("joins") or [])) if part is not None]
+    inner = {source.alias: _kinds(source) for source in sources if isinstance(source, exp.Subquery)}
+    noisy = {source.alias for source in sources if isinstance(source, exp.Table) and source.name.startswith("noisy_")}
+
+    def kind(value: exp.Expr) -> bool | None:
+        if isinstance(value, exp.Null):
+            return None
+        if not isinstance(value, exp.Column):
+            return False
+        if value.table in noisy:
+            return value.name.startswith("k")
+        return inner.get(value.table, {}).get(value.name, False)
+
+    return {one.alias_or_name: kind(one.unalias()) for one in query.expressions}
 
 
 def projected(table: pa.Table, columns: list[tuple[str, str]]) -> pa.Table:

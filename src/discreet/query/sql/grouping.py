@@ -126,7 +126,7 @@ class Grouping:
             for _, written, outside in self.keys.values():  # a subquery is planned anew each time that it is met
                 if node in (written, self._behind(written)):
                     return outside
-        if not columns or not all(self.rows.find(column) for column in columns):
+        if node.find(exp.Query) or not columns or not all(self.rows.find(column) for column in columns):
             return None
         value = self.rows.value(node)
         if value.sql in self.keys:
