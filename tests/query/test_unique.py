@@ -12,7 +12,7 @@ import pytest
 from discreet import Budget, Curator
 from discreet.errors import InvalidArgument, PolicyError, QueryRefused
 from discreet.query.catalog import Catalog, Column, Table
-from discreet.query.parse import parse
+from discreet.query.parse import parse, render
 from discreet.query.policy import ColumnPolicy, Policy, TablePolicy
 from query import noiseless
 
@@ -34,7 +34,8 @@ CITIES = Table(
 COUNTRIES = Table(
     "countries", (Column("country", "VARCHAR", unique=True), Column("part", "VARCHAR")), "countries", "public"
 )
-CATALOG = Catalog({table.name: table for table in (EVENTS, USERS, CITIES, COUNTRIES)})
+ORDERS = Table("orders", (Column("user_id", "BIGINT"), Column("day", "BIGINT")), "orders", "unit", "user_id")
+CATALOG = Catalog({table.name: table for table in (EVENTS, USERS, CITIES, COUNTRIES, ORDERS)})
 
 OF_ROWS = [
     "SELECT country, COUNT(*) FROM events JOIN cities USING (city) GROUP BY country",
@@ -51,6 +52,18 @@ OF_UNITS = [
     "SELECT country, COUNT(*) FROM users JOIN cities USING (city) GROUP BY country",
     "SELECT part, COUNT(*) FROM users LEFT JOIN cities USING (city) JOIN countries USING (country) GROUP BY part",
 ]
+OF_MANY_ROWS = {
+    "SELECT country, COUNT(*) FROM orders JOIN users USING (user_id) JOIN cities USING (city) GROUP BY country": True,
+    "SELECT part, COUNT(*) FROM orders o JOIN users USING (user_id) JOIN cities USING (city) "
+    "LEFT JOIN countries USING (country) GROUP BY part": True,
+    "SELECT c.country, COUNT(*) FROM orders o JOIN users u USING (user_id) LEFT JOIN cities c ON u.city = c.city "
+    "GROUP BY c.country": True,
+    "SELECT c.country, COUNT(*) FROM orders o JOIN users u USING (user_id) LEFT JOIN cities c ON u.city = c.city "
+    "AND o.day > 3 GROUP BY c.country": False,
+    "SELECT country, COUNT(*) FROM orders JOIN cities ON day = code GROUP BY country": False,
+    "SELECT one, COUNT(*) FROM orders LEFT JOIN (SELECT code, 1 AS one FROM cities) ON day = code GROUP BY one": False,
+    "SELECT day, COUNT(*) FROM orders JOIN users USING (user_id) JOIN cities USING (city) GROUP BY day": False,
+}
 REFUSED = [
     "SELECT COUNT(*) FROM events e JOIN cities c ON e.city = c.country",
     "SELECT COUNT(*) FROM events e JOIN cities c ON e.x = c.code",
@@ -80,6 +93,7 @@ def engine() -> Iterator[duckdb.DuckDBPyConnection]:
             (i % 4)::INTEGER AS code, (i % 10) / 10.0 AS x FROM range(60) r(i);
             CREATE TABLE users AS SELECT i AS user_id, ['Rome', 'Oslo', 'x'][1 + (i % 3)::INT] AS city
             FROM range(20) r(i);
+            CREATE TABLE orders AS SELECT i % 25 AS user_id, i % 7 AS day FROM range(200) r(i);
             CREATE TABLE cities AS FROM (VALUES ('Rome', 1::BIGINT, 'IT'), ('Oslo', 2, 'NO'), ('Lima', 3, 'PE'),
             (NULL, NULL, 'IT')) AS t(city, code, country);
             CREATE TABLE countries AS FROM (VALUES ('IT', 'south'), ('NO', 'north')) AS t(country, part)"""
@@ -93,6 +107,25 @@ def test_without_noise_the_join_is_the_one_of_sql(engine: duckdb.DuckDBPyConnect
     (block,) = question.blocks
     assert block.rows_per_unit == 1
     assert noiseless.same(noiseless.answer(question, engine), engine.execute(text).fetchall(), ordered=False)
+
+
+@pytest.mark.parametrize(("text", "shared"), OF_MANY_ROWS.items())
+def test_what_a_unit_s_own_value_is_joined_to_is_its_own(
+    engine: duckdb.DuckDBPyConnection, text: str, shared: bool
+) -> None:
+    question = parse(text, CATALOG)
+    (block,) = question.blocks
+    assert [key.of_unit for key in block.keys] == [shared]
+    groups = engine.execute(f"SELECT max(n) FROM (SELECT count(DISTINCT coalesce(k0::VARCHAR, '')) AS n "
+                            f"FROM ({block.rows}) GROUP BY u)").fetchall()  # fmt: skip
+    assert (groups[0][0] == 1) == shared
+    assert noiseless.same(noiseless.answer(question, engine), engine.execute(text).fetchall(), ordered=False)
+
+
+def test_the_plan_says_what_to_declare() -> None:
+    plain = Catalog({"orders": ORDERS, "days": Table("days", (Column("day", "BIGINT"),), "days", "public")})
+    shown = render("SELECT COUNT(*) FROM orders JOIN days USING (day)", plain)
+    assert "if day has no value twice, declare unique = true" in shown
 
 
 @pytest.mark.parametrize("text", OF_ROWS)

@@ -126,7 +126,7 @@ class Explanation:
         }
         law = " or ".join(sorted(laws)) or ("Gaussian" if plan.gaussian else "Laplace")
         why = (
-            "a unit may count in many groups"
+            "a unit may count in many groups (if each is in one or few, state max_groups)"
             if plan.groups is None
             else f"a unit counts in at most {plan.groups} group{'s' if plan.groups > 1 else ''}"
         )

@@ -157,8 +157,8 @@ def _combined(planner: Planner, sides: _Sides, conditions: list[str], pairs: lis
     left, right, rows_per_unit, words = _meeting(planner, sides, level, pairs)
     left_fields, right_fields = left.fields, right.fields
     if side in ("LEFT", "FULL"):
-        # With no other condition than that on the unit, all rows of a unit meet the same rows or none.
-        keep = side == "LEFT" and sides.alone and left.level == right.level == "unit"
+        # With no other condition than that on what all rows of a unit share, they meet the same rows or none.
+        keep = side == "LEFT" and sides.alone and left.level == "unit" and _is_shared(left, right, pairs)
         right_fields = tuple(replace(one, value=_optional(one.value, keep=keep)) for one in right_fields)
     if side in ("RIGHT", "FULL"):
         left_fields = tuple(replace(one, value=_optional(one.value, keep=False)) for one in left_fields)
@@ -210,7 +210,16 @@ def _meeting(
                 "... FROM the public table), or name a unit column",
                 at=sides.node,
             )
-    return left, right, None, "each row may meet any number of public rows"
+        names = dict.fromkeys(one.name for one in public.fields for pair in pairs if one.value in pair)
+        hint = f"; if {' or '.join(names)} has no value twice, declare unique = true" if names else ""
+        return left, right, None, f"each row may meet any number of public rows{hint}"
+    return left, right, None, ""
+
+
+def _is_shared(left: Relation, right: Relation, pairs: list[tuple[Value, Value]]) -> bool:
+    """Whether all rows of a unit are joined by the same value."""
+    mine = {one.value.sql for one in left.fields}
+    return right.level == "unit" or any(value.of_unit for pair in pairs for value in pair if value.sql in mine)
 
 
 def _check_units(
@@ -236,7 +245,8 @@ def _single_partner(people: Relation, public: Relation, pairs: list[tuple[Value,
     """The public table with one row for each value of the column that people's rows are joined to, if it is unique.
 
     What is declared is enforced here, so that a file which changes later cannot multiply rows. Both sides must be
-    compared in a way that keeps different values different: with the same type, or as whole numbers.
+    compared in a way that keeps different values different: with the same type, or as whole numbers. Where all rows of
+    a unit share the value, they share the public row.
     """
     if not public.scan or not public.source.startswith(PUBLIC_OPEN):
         return None
@@ -248,7 +258,11 @@ def _single_partner(people: Relation, public: Relation, pairs: list[tuple[Value,
             if one.sql in unique and other.sql in theirs and alike:
                 table, _, mark = public.source.rpartition(" AS ")
                 column = one.sql.removeprefix(f"{mark}.")
-                return replace(public, source=f"(SELECT DISTINCT ON ({column}) * FROM {table}) AS {mark}")
+                fields = tuple(
+                    replace(each, value=replace(each.value, of_unit=other.of_unit)) for each in public.fields
+                )
+                source = f"(SELECT DISTINCT ON ({column}) * FROM {table}) AS {mark}"
+                return replace(public, source=source, fields=fields)
     return None
 
 
