@@ -274,6 +274,10 @@ FROM = (
     "visits AS t, calls WHERE t.u = calls.u AND calls.n > 0",
     "visits AS t LEFT JOIN places ON t.k > places.k",
     "people AS t JOIN names ON t.k = names.k",
+    (
+        "(SELECT v.u, CAST(names.k AS VARCHAR) AS c, v.x, v.n, names.k FROM visits AS v JOIN people AS p ON v.u = p.u "
+        "LEFT JOIN names ON p.k = names.k) AS t"
+    ),
     "(SELECT u, c, x, n, k FROM visits UNION ALL SELECT u, c, x, n, k FROM visits) AS t",
     "(SELECT u, c, x, n, k FROM people UNION ALL SELECT u, 'e', x, n, k FROM people) AS t",
     "(SELECT DISTINCT u, c, x, n, k FROM visits) AS t",
