@@ -135,6 +135,9 @@ def test_no_way_to_empty_the_pots_costs_more_than_epsilon(epsilon: float, left: 
     # and each pot with its measure no more than the part of the cost that is theirs
     for i in plan.pots:
         assert (1 - left) * plan.later + 1 / spared.noise[i] <= (plan.later + 1 / plan.noise[i]) * (1 + 1e-12)
+        taken = plan.later + plan.more_for(i)  # a choice that takes more leaves the measure most of what it has
+        assert taken + 1 / plan.feared.noise[i] <= (plan.later + 1 / plan.noise[i]) * (1 + 1e-12)
+        assert 0 < plan.feared.noise[i] <= plan.noise[i] / 0.64
 
 
 def test_staircase_noise_is_taken_for_single_numbers_that_are_well_paid_and_costs_pure_epsilon() -> None:

@@ -22,7 +22,8 @@ that is well paid, the noise is a staircase in place of Laplace's: the same pure
 Where the bound of a count or a sum is chosen on that path, its measure has a *pot*, which is spent step by step: the
 number of units and a sketch of their sizes (see `sketch`); then, where a curve can be read off the sketch, a count that
 finds out whether sizes go on like that; and where there is no curve, or they do not, a choice as usual. What is left in
-the pot makes the noise of the measure smaller (`spared`).
+the pot makes the noise of the measure smaller (`spared`). Where the count has found units that are on no curve, the
+choice takes more, from what the measure has (`more_for`), and its noise is larger for it.
 
 **Claim.** The steps cost no more than `cost`, although what has been told decides which come, and at what price.
 *Proof.* Some steps are the same whatever happens: keys, other choices and measures, and of every pot the number of
@@ -75,6 +76,9 @@ _CHECK, _LEAST_CHECK, _MOST_CHECK = 0.1, 0.05, 0.2
 """The epsilon of the count of large units, which is to tell some forty of them from none; and the least and the
 most that it may be of what there is for a measure."""
 
+_MOST_TAKEN = 0.35
+"""The largest part of what there is for the noise of a measure that a choice may take."""
+
 
 @dataclass(frozen=True)
 class Allocation:
@@ -118,8 +122,17 @@ class Allocation:
         """The division if every bound is read off a sketch, and none is chosen."""
         return self.spared(dict.fromkeys(self.pots, self.chosen))
 
+    @property
+    def feared(self) -> Allocation:
+        """The division if every bound is chosen because units are on no curve."""
+        return self.spared({i: -self.more_for(i) * _UP for i in self.pots})
+
+    def more_for(self, i: int) -> float:
+        """What a choice may take of measure i besides: as much again as it costs, and no more than a part of that."""
+        return min(self.chosen, _MOST_TAKEN / self.noise[i])
+
     def spared(self, left: Mapping[int, float]) -> Allocation:
-        """The division with this part of the pots put to their measures."""
+        """The division with this part of the pots put to their measures; less than 0 is taken from them."""
         if not any(left.values()):
             return self
         noise = tuple(

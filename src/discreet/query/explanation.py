@@ -157,8 +157,9 @@ def _noise(plan: Private, moment: Moment, multiplier: float) -> str:
     kind = "standard deviation" if plan.gaussian else "scale"
     used = told if bound is None else bound
     if used is None:
-        least = plan.allocation.hoped.noise[plan.moments.index(moment)]
-        scale = f"{multiplier:.4g}" if least == multiplier else f"{least:.4g} to {multiplier:.4g}"
+        i = plan.moments.index(moment)
+        least, most = plan.allocation.hoped.noise[i], plan.allocation.feared.noise[i]
+        scale = f"{multiplier:.4g}" if least == multiplier else f"{least:.4g} to {most:.4g}"
         return f"{kind} {scale} times a bound on one unit that is chosen privately"
     size, source = used * moment.quantum, _source(plan, f"moment {plan.moments.index(moment)}")
     return f"{kind} {multiplier * size:.4g}, from a bound of {size:.4g} on one unit{source}"
@@ -242,7 +243,7 @@ def _in_bounds(plan: Private, i: int) -> str:
     """The interval for a group of average size; in terms of the bound, if that will be chosen."""
     reach, lost = _reach(plan, i, 0.95)
     noise, told = plan.noise_of_moment(i), _told(plan, i)
-    unit = f" times the bound on one unit that is chosen{', or less' if plan.allocation.pots else ''}"
+    unit = f" times the bound on one unit that is chosen{', mostly less' if plan.allocation.pots else ''}"
     if told is not None:
         noise, unit = noise * told * plan.moments[i].quantum, ""
     if plan.moments[i].sign == 1:

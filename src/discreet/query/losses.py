@@ -48,6 +48,9 @@ of the other; more by a factor of 1 + 250 / (n l), because a sketch of epsilon l
 usually a third to a half of the allowance beside a choice. Beyond an end there may be as many units as a count does not
 tell from none: three quarters of a bound are allowed for each of them.
 
+A bound that was chosen because units are on no curve (see `sizing`) has three times the usual allowance. What is below
+it tells nothing about them, and so few of them are known that only a doubt can say more.
+
 These rules are as wide as tables without heavy tails can bear. Under power laws of exponent 2 and less they hold less
 often than they say where people are few: the tail of two thousand people is a dozen of them, and a look at a hundredth
 of epsilon does not see a dozen. Where the released numbers leave that open, `doubt` says so.
@@ -145,6 +148,9 @@ _UNLUCKY = 4.0
 
 _BLURRED = 250.0
 """Units times the epsilon of a sketch at which twice as much may be lost: a curve through few is uncertain."""
+
+_SURPRISED = 3.0
+"""How many times the usual is allowed for beside a bound that was chosen because units are on no curve."""
 
 _ADDED, _NOBODY = 0.8, 0.8
 """The largest part of what is expected to be lost that is added; and units above a bound with which it is nothing."""
@@ -287,8 +293,8 @@ def excess(chosen: Choice, noise: float, *, groups: int) -> float:
         blurred = 1 + _BLURRED / max(chosen.seen, 1.0) if chosen.steep else 1.0
         lost = (chosen.lost + _UNLUCKY * chosen.unsure) * blurred
         return lost / (noise * groups) / usual(groups, gaussian=False)
-    heavy = 1.0
-    if chosen.units is not None and chosen.size is not None:
+    heavy = _SURPRISED if chosen.surprised else 1.0
+    if not chosen.surprised and chosen.units is not None and chosen.size is not None:
         bound, size, above = bound_of(chosen.number), bound_of(chosen.size), chosen.allowed + 1 / chosen.epsilon
         if chosen.spread:
             heavy = shortfall(
@@ -323,6 +329,8 @@ def doubt(chosen: Choice, *, single: bool, anything: bool = False) -> str | None
     """
     if chosen.lost is not None:
         return HEAVY if 0 < chosen.steep < _DOUBTFUL else None
+    if chosen.surprised:
+        return HEAVY
     if chosen.units is None or chosen.size is None:
         return None
     few, above = _GUESSED[0] if single else _GUESSED[1], chosen.allowed + 1 / chosen.epsilon

@@ -21,6 +21,9 @@ noise that is not larger: what is bought for less is worse than a new choice on 
 may have been depends on the number of groups, because a bound for less noise is larger. For one number the factor is
 10, and the error is smaller for it on every table; for many groups it is 1.2.
 
+Where large units are on no curve (see `sizing`), one count of them may miss a few dozen, and three rarely do. If their
+mean says that there are more than there should be, the bounds count that were chosen because of it, and no others.
+
 What identifies a choice is a digest of all that decides *what* is chosen, and not at which price: rows, unit, keys,
 the measure with its declared bounds, how contributions are bounded, the versions of the files. The rest of the question
 (other aggregates, HAVING, ORDER BY, aliases) is no part of it.
@@ -41,16 +44,20 @@ if TYPE_CHECKING:
 
     from discreet.query.private import Private
 
-__all__ = ["ENOUGH", "Choice", "Known", "Memory"]
+__all__ = ["ALARM", "ENOUGH", "Choice", "Known", "Memory"]
 
 ENOUGH = 3
 """So many choices are bought; their median is used from then on."""
+
+ALARM = 1.4
+"""By how much a count of large units may differ from what a curve says, times its epsilon: by more, and the curve is
+not believed, which is so of one in five smooth tables."""
 
 _SMALLER, _AT_LEAST = 10.0, 1.2
 _SAME = 1.02
 """Prices that differ by no more are the same."""
 
-_VERSION = 4
+_VERSION = 5
 _BY_GAINS = "by gains"
 """What the bound of a distinct count is chosen by: those that were chosen by the sizes of units do not count."""
 
@@ -67,7 +74,8 @@ class Choice:
     the bound is expected to cut off of all units together, in bounds, if it was read off a sketch of sizes, with the
     standard deviation `unsure`; `seen` are the units times the epsilon of the sketch, and `steep` is the exponent with
     which the number of units above falls there if it was a curve, 0 if it was an end. Then `number` may lie between two
-    candidates.
+    candidates. `beyond` is how many more units were counted beyond a curve or an end than should be there, over the
+    scale of the count's noise; 0 if nothing was counted.
     """
 
     number: float
@@ -82,6 +90,12 @@ class Choice:
     unsure: float = 0.0
     seen: float = 0.0
     steep: float = 0.0
+    beyond: float = 0.0
+
+    @property
+    def surprised(self) -> bool:
+        """Whether it was chosen because more units were counted beyond a curve than noise explains."""
+        return self.lost is None and self.beyond > ALARM
 
     def __post_init__(self) -> None:
         exact = (int,) if self.lost is None else (int, float)
@@ -93,7 +107,7 @@ class Choice:
             raise ValueError("no candidate")
         told = [self.lost or 0.0, self.unsure, self.seen, self.steep]
         least_0 = [self.noise, self.allowed, self.looked, self.spread, *told]
-        real = [self.epsilon, self.units or 0.0, *least_0]
+        real = [self.epsilon, self.units or 0.0, self.beyond, *least_0]
         if not all(type(value) in (int, float) and math.isfinite(value) for value in real):
             raise ValueError("no number")
         if not self.epsilon > 0 or min(least_0) < 0:
@@ -136,6 +150,10 @@ class Known:
         if len(chosen) < ENOUGH:
             assert new is not None
             return new
+        counted = [one.beyond for one in chosen if one.beyond]
+        beyond = sum(counted) / len(counted) if counted else 0.0
+        if beyond > ALARM:
+            chosen = [one for one in chosen if one.surprised]
         looks = [one for one in chosen if one.units is not None and one.size is not None]
         read = [one for one in chosen if one.lost is not None]
         sketched = 2 * len(read) > len(chosen)
@@ -154,6 +172,7 @@ class Known:
             unsure=_median(one.unsure for one in read) if sketched else 0.0,
             seen=_median(one.seen for one in read) if sketched else 0.0,
             steep=_median(one.steep for one in read) if sketched else 0.0,
+            beyond=beyond,
         )
 
 
