@@ -188,14 +188,14 @@ def choose_bound(
     largest: float = math.inf,
     sure: float = math.inf,
     bounded: bool = True,
-    power: float | None = None,
+    most: float = math.inf,
     generator: Generator | None = None,
 ) -> int:
     """The number of the chosen candidate, from the number of units in every bucket; none below `smallest`.
 
     No unit is above `largest` by what is public, so that no candidate beyond the first that is not below it is of use.
     `sure` is how many units there are at least, as far as is known. `bounded` asks for a bounded range: an exponential
-    mechanism. `power` is a preference for small candidates other than the usual one.
+    mechanism. `most` is the largest power of the preference for small candidates.
     """
     mechanism = (ExponentialMechanism if bounded else PermuteAndFlip)(epsilon, sensitivity=1, monotone=True)
     above = _above(buckets, units)
@@ -205,7 +205,7 @@ def choose_bound(
     if largest < bound_of(_MOST * STEPS):
         last = max(math.ceil(math.log2(max(largest, 0.5)) * STEPS) - _FEWEST * STEPS, first)
         above = above[: last + 1]
-    power = preference(epsilon, allowed, units=sure) if power is None else power
+    power = min(most, preference(epsilon, allowed, units=sure))
     scores = _PARTS * np.maximum(0, above[first:] - least) + _preferences(power, mechanism.factor, first, above)
     choose = exponential_choice if bounded else permute_and_flip
     chosen = int(choose(-scores, scale=mechanism.factor / _PARTS, generator=generator))

@@ -48,9 +48,10 @@ where it is asked a second time; and by which part of them it may be off."""
 _AT_END = 0.5
 """How many units may be counted beyond an end, times epsilon: there should be none, and this is enough."""
 
-_LEANING, _LEANING_LEAST, _WEIGHTY = 2.0, 1.0, 4.0
-"""The preference of a choice for small bounds where units are counted that are on no curve, and the least. It is weaker
-where their number times epsilon is not so many times larger: they must weigh more than a bound that is large enough."""
+_ENOUGH, _WEIGHTY, _WEAKEST = 10.0, 7.0, 1.0
+"""Units that are on no curve, times the epsilon of a choice of a bound because of them: so many are enough, and where
+there are fewer it costs more; and over which power of a preference for small bounds they win. It has the last at least.
+"""
 
 _BEYOND_END = 0.75
 """What is taken to be lost beyond an end, in bounds, for each unit that a count would not have told from none."""
@@ -64,65 +65,99 @@ def sized(run: Run, place: str, found: dict[str, NDArray[Any]], *, smallest: flo
 
     A unit counts in at most `rows` of them. No bound is below `smallest`. What is left of the pot is left to the run.
     """
-    plan, allocation, units, largest = run.plan, run.plan.allocation, found["n"], run.plan.most_at(place)
-    measure = int(place.partition(" ")[2])
-    buckets = whole_buckets(found["f"])
-    counted = run.counted_units(units[buckets > CANDIDATES[0]], allocation.counted / rows)
-    run.counted = counted
-    sketch = Sketch.drawn(buckets, units, epsilon=allocation.sketched / rows, largest=largest, generator=run.generator)
-    left, shape = allocation.later, shape_of(sketch)
-    told = Choice(
-        CANDIDATES[0],
-        allocation.chosen / rows,
-        units=counted,
-        size=CANDIDATES[0],
-        looked=allocation.counted / rows,
-    )
+    steps = _Steps(run, place, found, smallest=smallest, rows=rows)
+    shape = shape_of(steps.sketch)
+    return (None if shape is None else steps.read(shape)) or steps.chosen()
 
-    def counts(ends: list[float]) -> list[float]:
-        kind = np.searchsorted(np.array(ends) * FINE, found["f"], side="left")  # how many ends a size is above
-        return run.counted_apart([units[kind == k] for k in range(1, len(ends) + 1)], allocation.checked / rows)
 
-    price, power = allocation.chosen, None
-    if shape is not None:
-        hoped = replace(plan, allocation=allocation.hoped)
-        allowed = run.allowed(hoped, place)
-        number = max(fine_number_of(smallest), min(fine_number_of(shape.bound(allowed)), fine_number_of(largest)))
-        left, noise = left - allocation.checked, rows / allocation.checked
-        seen = _counted(shape, number, allowed, counts, noise=noise)
-        told = replace(told, beyond=seen.beyond)
-        if seen.believed:
-            run.left[measure] = left / _UP
-            return replace(
-                told,
+class _Steps:
+    """The steps for one place, in their order: what they have told, and what is left of the pot."""
+
+    def __init__(self, run: Run, place: str, found: dict[str, NDArray[Any]], *, smallest: float, rows: int) -> None:
+        """The number of units, and the sketch."""
+        self.run, self.place, self.found, self.rows = run, place, found, rows
+        self.paid, self.measure = run.plan.allocation, int(place.partition(" ")[2])
+        self.smallest, self.largest = smallest, run.plan.most_at(place)
+        self.buckets = whole_buckets(found["f"])
+        run.counted = run.counted_units(found["n"][self.buckets > CANDIDATES[0]], self.paid.counted / rows)
+        self.sketch = Sketch.drawn(
+            self.buckets,
+            found["n"],
+            epsilon=self.paid.sketched / rows,
+            largest=self.largest,
+            generator=run.generator,
+        )
+        self.left = self.paid.later
+        self.price, self.power = self.paid.chosen, math.inf
+        self.told = Choice(
+            CANDIDATES[0],
+            self.paid.chosen / rows,
+            units=run.counted,
+            size=CANDIDATES[0],
+            looked=self.paid.counted / rows,
+        )
+
+    def read(self, shape: Curve | End) -> Choice | None:
+        """The bound that a shape says, if counts agree with it."""
+        hoped = replace(self.run.plan, allocation=self.paid.hoped)
+        allowed = self.run.allowed(hoped, self.place)
+        least, wanted, most = map(fine_number_of, (self.smallest, shape.bound(allowed), self.largest))
+        number = max(least, min(wanted, most))
+        self.left -= self.paid.checked
+        noise = self.rows / self.paid.checked
+        counted = _counted(shape, number, allowed, self._counts, noise=noise)
+        self.told = replace(self.told, beyond=counted.beyond)
+        if counted.believed:
+            assert self.told.units is not None
+            return self._ended(
                 number=number,
-                noise=hoped.noise_for(place),
+                noise=hoped.noise_for(self.place),
                 allowed=allowed,
-                size=sketch.within(_SHARE_OF_UNITS, below=math.ceil(number)),
-                **_cut_off(shape, bound_of(number), seen=counted * sketch.epsilon, beyond=allowed + noise),
+                **_cut_off(shape, bound_of(number), seen=self.told.units * self.sketch.epsilon, beyond=allowed + noise),
             )
-        if told.surprised:
-            price += allocation.more_for(measure)
-            power = min(_LEANING, max(_LEANING_LEAST, told.beyond * noise * price / rows / _WEIGHTY))
-            smallest = min(max(smallest, bound_of(seen.far)), largest)
-    left -= price
-    run.left[measure] = left / _UP if left > 0 else left * _UP
-    paid = replace(plan, allocation=allocation.spared(run.left))
-    allowed = run.allowed(paid, place)
-    chosen = choose_bound(
-        buckets,
-        units,
-        epsilon=price / rows,
-        allowed=allowed,
-        smallest=smallest,
-        largest=largest,
-        sure=counted - SURELY * rows / allocation.counted,
-        bounded=False,
-        power=power,
-        generator=run.generator,
-    )
-    size = sketch.within(_SHARE_OF_UNITS, below=chosen)
-    return replace(told, number=chosen, noise=paid.noise_for(place), allowed=allowed, size=size)
+        if self.told.surprised:
+            large = counted.beyond * noise / self.rows
+            self.price += min(self.paid.more_for(self.measure), max(0.0, _ENOUGH / large - self.price))
+            self.power = max(_WEAKEST, large * self.price / _WEIGHTY)
+            self.smallest = min(max(self.smallest, bound_of(counted.far)), self.largest)
+        return None
+
+    def chosen(self) -> Choice:
+        """A bound that is chosen."""
+        self.left -= self.price
+        paid = replace(self.run.plan, allocation=self.paid.spared({self.measure: _less(self.left)}))
+        allowed = self.run.allowed(paid, self.place)
+        assert self.told.units is not None
+        number = choose_bound(
+            self.buckets,
+            self.found["n"],
+            epsilon=self.price / self.rows,
+            allowed=allowed,
+            smallest=self.smallest,
+            largest=self.largest,
+            sure=self.told.units - SURELY * self.rows / self.paid.counted,
+            bounded=False,
+            most=self.power,
+            generator=self.run.generator,
+        )
+        return self._ended(number=number, noise=paid.noise_for(self.place), allowed=allowed)
+
+    def _counts(self, ends: list[float]) -> list[float]:
+        """How many units are above each of these numbers and not above the next."""
+        above = np.searchsorted(np.array(ends) * FINE, self.found["f"], side="left")  # how many of them a size is above
+        kinds = [self.found["n"][above == k] for k in range(1, len(ends) + 1)]
+        return self.run.counted_apart(kinds, self.paid.checked / self.rows)
+
+    def _ended(self, *, number: float, **facts: float) -> Choice:
+        """What was found; the rest of the pot is put aside."""
+        self.run.left[self.measure] = _less(self.left)
+        size = self.sketch.within(_SHARE_OF_UNITS, below=math.ceil(number))
+        return replace(self.told, number=number, size=size, **facts)
+
+
+def _less(left: float) -> float:
+    """What is left, or missing, rounded down."""
+    return left / _UP if left > 0 else left * _UP
 
 
 def _cut_off(shape: Curve | End, bound: float, *, seen: float, beyond: float) -> dict[str, float]:
