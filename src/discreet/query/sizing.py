@@ -48,7 +48,7 @@ where it is asked a second time; and by which part of them it may be off."""
 _AT_END = 0.5
 """How many units may be counted beyond an end, times epsilon: there should be none, and this is enough."""
 
-_ENOUGH, _WEIGHTY, _WEAKEST = 10.0, 7.0, 1.0
+_ENOUGH, _WEIGHTY, _WEAKEST = 6.0, 7.0, 1.0
 """Units that are on no curve, times the epsilon of a choice of a bound because of them: so many are enough, and where
 there are fewer it costs more; and over which power of a preference for small bounds they win. It has the last at least.
 """
