@@ -43,6 +43,14 @@ def test_every_command_about_costs_speaks_json(path: tuple[str, ...]) -> None:
     assert re.search(r"^  --json ", help_of(path), re.MULTILINE)
 
 
+def test_every_command_that_writes_a_file_takes_its_name_in_the_same_ways() -> None:
+    written = [
+        path for path in COMMANDS if "--output" in help_of(path).partition("Options:")[2].partition("Examples:")[0]
+    ]
+    assert {("query", "run"), ("ledger", "export"), ("account", "plot"), ("init",)} <= set(written)
+    assert [path for path in written if "  -o, --output, --out FILE" not in help_of(path)] == []
+
+
 @pytest.mark.parametrize("line", [line for line in EXAMPLES if line != "discreet demo"])
 def test_the_example_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

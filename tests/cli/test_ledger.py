@@ -179,7 +179,7 @@ def test_exported_lines_can_be_checked_by_anybody(path: Path) -> None:
     assert good("ledger export visits.ledger --output out.jsonl") == f"{len(lines)} entries written to out.jsonl\n"
     assert stat.S_IMODE(Path("out.jsonl").stat().st_mode) == 0o600  # as the ledger
     assert Path("out.jsonl").read_text(encoding="utf-8").splitlines() == lines
-    again = call("ledger", "export", "visits.ledger", "--output", "out.jsonl")
+    again = call("ledger", "export", "visits.ledger", "-o", "out.jsonl")
     assert again.exit_code == 1  # never written over
     assert "a file of that name exists" in again.stderr
 

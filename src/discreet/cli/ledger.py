@@ -117,7 +117,8 @@ def export(
     file: File = None,
     *,
     output: Annotated[
-        str | None, typer.Option("--output", metavar="FILE", help="Write to this new file, not to standard output.")
+        str | None,
+        typer.Option("--output", "--out", "-o", metavar="FILE", help="Write to this new file, not to standard output."),
     ] = None,
 ) -> None:
     """Every entry of the chain, as JSON lines, exactly as it was hashed.
@@ -274,9 +275,7 @@ ledger.command(
     short_help="Find any edit, deletion or reordering.",
 )(verify)
 ledger.command(
-    epilog=examples(
-        "discreet ledger export visits.ledger", "discreet ledger export visits.ledger --output visits.jsonl"
-    ),
+    epilog=examples("discreet ledger export visits.ledger", "discreet ledger export visits.ledger -o visits.jsonl"),
     short_help="All entries as JSON lines.",
 )(export)
 ledger.command(

@@ -46,7 +46,14 @@ Kind = Annotated[
     ),
 ]
 Output = Annotated[
-    Path, typer.Option("--output", metavar="FILE", help="Where the picture goes: a file ending in .png, .pdf or .svg.")
+    Path,
+    typer.Option(
+        "--output",
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Where the picture goes: a file ending in .png, .pdf or .svg.",
+    ),
 ]
 
 
