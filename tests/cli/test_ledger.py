@@ -325,6 +325,23 @@ def test_a_ledger_is_found_by_the_policy_of_its_data_and_a_group_without_members
     assert call("ledger", "show", "nowhere.toml").exit_code == 1
 
 
+def test_the_data_set_of_a_policy_need_not_be_named(folder: Path) -> None:
+    (folder / "shop.toml").write_text(
+        'name = "visits"\nledger = "new.ledger"\n[tables.visits]\nsource = "visits.parquet"\nunit = "u"\n'
+    )
+    assert good("ledger establish shop.toml --epsilon 1").startswith("visits, data set: epsilon=1.0")
+    assert good("ledger limit shop.toml --analyst ada --epsilon 0.5").startswith("visits, analyst ada: epsilon=0.5")
+    assert good("ledger amend shop.toml --epsilon 2 --reason more").startswith("visits, data set: epsilon=2.0")
+    assert good("ledger protect shop.toml --table people=id --reason known").startswith("visits protects")
+    good("ledger establish shop.toml --dataset others --epsilon 3")  # who names another one means it
+    with Ledger.open("new.ledger", read_only=True) as ledger:
+        assert ledger.datasets() == ("others", "visits")
+    for file in ("new.ledger", ""):
+        refused = call("ledger", "limit", *file.split(), "--analyst", "ada", "--epsilon", "0.5")
+        assert refused.exit_code == 2
+        assert "say which data set: --dataset NAME, or name its policy" in " ".join(refused.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("group", "analysts", "said"),
     [

@@ -13,7 +13,7 @@ from discreet.errors import InvalidArgument
 if TYPE_CHECKING:
     from discreet.ledger import Ledger, Standing
 
-__all__ = ["DataSet", "File", "Key", "is_policy", "opened", "standing_row"]
+__all__ = ["DataSet", "File", "Key", "dataset_of", "is_policy", "opened", "standing_row"]
 
 File = Annotated[
     str | None,
@@ -26,12 +26,28 @@ File = Annotated[
 Key = Annotated[
     str | None, typer.Option("--key", metavar="FILE", help="The file of the key, if the ledger was made with one.")
 ]
-DataSet = Annotated[str, typer.Option("--dataset", metavar="NAME", help="The data set.")]
+DataSet = Annotated[
+    str | None,
+    typer.Option("--dataset", metavar="NAME", help="The data set; by default that of the policy, if FILE is one."),
+]
 
 
 def is_policy(file: str) -> bool:
     """Whether a file is a policy, by its name."""
     return file.lower().endswith((".toml", ".yaml", ".yml"))
+
+
+def dataset_of(dataset: str | None, file: str | None) -> str:
+    """The data set of a command that writes about one: as it says itself, or as the policy that it names."""
+    if dataset is not None:
+        return dataset
+    if file is None or not is_policy(file):
+        raise typer.BadParameter(
+            "say which data set: --dataset NAME, or name its policy in place of the ledger", param_hint="--dataset"
+        )
+    from discreet.query.policy import Policy
+
+    return Policy.load(file).name
 
 
 def opened(file: str | None, *, key: str | None = None, write: bool = False, new: bool = False) -> Ledger:

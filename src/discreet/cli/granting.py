@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.account import examples
-from discreet.cli.books import DataSet, File, Key, opened, standing_row
+from discreet.cli.books import DataSet, File, Key, dataset_of, opened, standing_row
 from discreet.cli.number import number
 from discreet.cli.question import stated_budget
 from discreet.cli.stated import say_what_to_write
@@ -57,7 +57,7 @@ Analysts = Annotated[list[str], typer.Option("--analyst", metavar="NAME", help="
 def establish(
     file: File = None,
     *,
-    dataset: DataSet,
+    dataset: DataSet = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -70,7 +70,7 @@ def establish(
     A curator that opens the data with a policy that states no budget finds this one. The same budget again changes
     nothing, and another one is refused: see amend.
     """
-    budget = _budget(epsilon, delta, rho, mu)
+    dataset, budget = dataset_of(dataset, file), _budget(epsilon, delta, rho, mu)
     with opened(file, key=key, write=True, new=True) as books:
         books.establish(dataset, budget, period=renewed)
         _say(books, dataset, "dataset", "")
@@ -80,7 +80,7 @@ def establish(
 def limit(
     file: File = None,
     *,
-    dataset: DataSet,
+    dataset: DataSet = None,
     analyst: Analyst = None,
     group: Group = None,
     epsilon: Epsilon = None,
@@ -94,7 +94,7 @@ def limit(
 
     A charge has to fit into the budget of the data set, into that of its analyst and into those of their groups.
     """
-    budget = _budget(epsilon, delta, rho, mu)
+    dataset, budget = dataset_of(dataset, file), _budget(epsilon, delta, rho, mu)
     holder, name = _holder(analyst, group)
     with opened(file, key=key, write=True) as books:
         books.limit(dataset, budget, analyst=analyst, group=group, period=renewed)
@@ -106,7 +106,7 @@ def limit(
 def amend(
     file: File = None,
     *,
-    dataset: DataSet,
+    dataset: DataSet = None,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is written into the ledger.")],
     analyst: Analyst = None,
     group: Group = None,
@@ -122,7 +122,7 @@ def amend(
     Without --period the new budget is never renewed, whatever the old one was. This is outside of the guarantee: a
     budget keeps its promise if it does not depend on what was released.
     """
-    budget = _budget(epsilon, delta, rho, mu)
+    dataset, budget = dataset_of(dataset, file), _budget(epsilon, delta, rho, mu)
     holder, name = ("dataset", "") if analyst is None and group is None else _holder(analyst, group)
     with opened(file, key=key, write=True) as books:
         books.amend(dataset, budget, reason=reason, analyst=analyst, group=group, period=renewed)
@@ -194,6 +194,7 @@ def add_commands(app: typer.Typer) -> None:
             "Set the budget of a data set.",
             (
                 "discreet ledger establish new.ledger --dataset visits --epsilon 3 --delta 1e-6",
+                "discreet ledger establish visits.toml --epsilon 3 --delta 1e-6",
                 'discreet ledger establish new.ledger --dataset feed --rho 0.1 --period "7 days"',
             ),
         ),

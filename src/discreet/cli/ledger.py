@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.account import examples
-from discreet.cli.books import DataSet, File, Key, opened, standing_row
+from discreet.cli.books import DataSet, File, Key, dataset_of, opened, standing_row
 from discreet.cli.granting import add_commands
 from discreet.cli.options import Json
 from discreet.cli.prices import meanings
@@ -166,7 +166,7 @@ def backup(
 def protect(
     file: File = None,
     *,
-    dataset: DataSet,
+    dataset: DataSet = None,
     tables: Annotated[
         list[str],
         typer.Option("--table", metavar="TABLE=COLUMN", help="The unit of a table, or TABLE=row; can be repeated."),
@@ -181,6 +181,7 @@ def protect(
     """
     from discreet.ledger.protection import in_words
 
+    dataset = dataset_of(dataset, file)
     given: dict[str, str] = {}
     for text in tables:
         table_name, equals, unit = text.partition("=")
