@@ -72,6 +72,32 @@ def test_a_new_ledger_is_said_in_one_line_and_an_old_one_is_not(folder: Path, ma
     assert NEW_LEDGER.fullmatch(call(*shlex.split(ask)).stderr)
 
 
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ('"SELECT user_id FROM visits" --epsilon 0.5', "user_id"),
+        ('"SELECT COUNT(*) FROM nowhere" --epsilon 0.5', "nowhere"),
+        (f"{COUNT} --epsilon 0.5 --bounds spend=0,1", "the question aggregates no such thing"),
+        (f"{COUNT} --epsilon 5", "data set 'shop'"),
+        (f"{COUNT} --epsilon 0.5 --output nowhere/n.csv", "there is no directory"),
+    ],
+)
+def test_a_refused_question_makes_no_ledger(folder: Path, asked: str, words: str) -> None:
+    before = {path.name for path in (*folder.iterdir(), Path(policy()))}
+    assert words in refused(f"query run p.toml {asked}")[1]
+    assert {path.name for path in folder.iterdir()} == before
+    good(f"query run p.toml {COUNT} --epsilon 0.5")
+    assert (folder / "shop.ledger").exists()
+
+
+def test_a_question_that_reads_no_row_of_people_makes_no_ledger(folder: Path) -> None:
+    (folder / "cities.csv").write_text("city\nBern\nOslo\n")
+    policy('tables.cities = { source = "cities.csv", public = true }')
+    found = good_json('query run p.toml "SELECT COUNT(*) AS n FROM cities"')
+    assert ([row["n"] for row in found["rows"]], found["ledger_origin"]) == ([2], None)
+    assert not (folder / "shop.ledger").exists()
+
+
 def test_machines_are_told_which_ledger_it_is_and_whether_it_is_new() -> None:
     source = policy()
     before = good_json(f"query explain {source} {COUNT} --epsilon 0.5")

@@ -67,9 +67,11 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_paid(file: 
     assert (refused.exit_code, refused.stdout.count("\nleft  ")) == (code, 0)
     assert words in refused.output
     assert Path("there.csv").read_text() == "mine"
-    if Path("visits.ledger").exists():
-        with Ledger.open("visits.ledger", read_only=True) as books:
-            assert not list(books.entries(kind="reserve"))
+    assert not Path("visits.ledger").exists()
+    good("ledger establish visits.ledger --dataset visits --epsilon 3")
+    assert call(*asked, "--output", file).exit_code == code
+    with Ledger.open("visits.ledger", read_only=True) as books:
+        assert not list(books.entries(kind="reserve"))
 
 
 def test_looking_writes_no_file(folder: Path) -> None:

@@ -146,9 +146,10 @@ def test_an_answer_that_cannot_be_shown_is_not_lost(folder: Path, options: list[
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
+    assert Path("visits.ledger").exists() == bool(charges)  # made for the first charge
+    again = process(*ASK, *BUDGET, "--json")
     with Ledger.open("visits.ledger", read_only=True) as books:
-        assert len(list(books.entries(kind="reserve"))) == charges
-    again = process(*ASK, "--json")
+        assert len(list(books.entries(kind="reserve"))) == 1
     assert json.loads(again.stdout)["repeated"] == bool(charges)
 
 

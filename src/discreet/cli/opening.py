@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from discreet.query import Curator
     from discreet.query.policy import Policy
 
-__all__ = ["NoBudget", "Opened", "in_options", "kept_policy", "opened", "say_new", "unbudgeted"]
+__all__ = ["NoBudget", "Opened", "in_options", "is_unmade", "kept_policy", "opened", "say_new", "unbudgeted"]
 
 
 class NoBudget(typer.BadParameter):
@@ -65,14 +65,19 @@ def kept_policy(
     )
 
 
+def is_unmade(policy: Policy) -> bool:
+    """Whether there is no ledger yet, so that the first charge makes one."""
+    from discreet.query.opening import is_new
+
+    return policy.ledger is None or is_new(policy.ledger)
+
+
 @contextmanager
 def opened(policy: Policy, *, budget: Budget | None, analyst: str, spends: bool) -> Iterator[Opened]:
     """The curator of a policy with a ledger; one that spends nothing writes nothing, either."""
     from discreet.query import Curator
-    from discreet.query.opening import is_new
 
-    path = policy.ledger
-    new = path is None or is_new(path)
+    path, new = policy.ledger, is_unmade(policy)
     books = None if spends else _looking(policy, new=new)
     try:
         curator = Curator.open(policy, budget=budget, ledger=books, analyst=analyst)
@@ -93,11 +98,10 @@ def unbudgeted(policy: Policy, budget: Budget, *, analyst: str) -> Iterator[Open
     """The curator of data without a budget, as if it had this one: for looking, beside its ledger."""
     from discreet.ledger import Ledger
     from discreet.query import Curator
-    from discreet.query.opening import is_new
 
-    aside, path = replace(policy, ledger_origin=None), policy.ledger
+    aside = replace(policy, ledger_origin=None)
     with Curator.open(aside, budget=budget, ledger=Ledger.in_memory(), analyst=analyst) as curator:
-        yield Opened(curator, path, path is None or is_new(path))
+        yield Opened(curator, policy.ledger, is_unmade(policy))
 
 
 def say_new(path: Path, ledger: Ledger) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from discreet.arguments import unit_fraction
 from discreet.cli.account import examples
 from discreet.cli.number import left, number
-from discreet.cli.opening import NoBudget, Opened, in_options, kept_policy, opened, unbudgeted
+from discreet.cli.opening import NoBudget, Opened, in_options, is_unmade, kept_policy, opened, unbudgeted
 from discreet.cli.options import Json
 from discreet.cli.prices import meaning
 from discreet.cli.question import (
@@ -110,39 +111,60 @@ def run(
     The cost is shown first. What was paid is written to the ledger before any row is read, and stays paid.
     """
     unit_fraction("--confidence", confidence)
-    kind = "" if output is None else kind_of(output)
+    if output is not None:
+        kind_of(output)
     text = text_of(sql)
     budget = budget_of(budget_epsilon, budget_delta, budget_rho, budget_mu)
     price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "cost": cost_of(epsilon, rho, mu)}
     limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds_of(bounds)}
     with in_options():
         policy = kept_policy(source, unit=unit, name=name, encoding=encoding, ledger=ledger, key=key)
-    with opened(policy, budget=budget, analyst=analyst, spends=not dry_run) as data:
-        it = data.curator
+    asked = Request(text, {**price, **limits, "reuse": reuse}, confidence=confidence, output=output, json=json)
+    looks = dry_run or is_unmade(policy)  # what is refused makes no ledger
+    with opened(policy, budget=budget, analyst=analyst, spends=not looks) as data:
         with in_options():
-            planned = it.explain(text, **price, **limits, reuse=reuse)
+            planned = data.curator.explain(text, **asked.options)
         with shown("nothing was spent"):
             if not json:
-                facts(_price(it, planned))
+                facts(_price(data.curator, planned))
+        if planned.refusal is not None:
+            raise planned.refusal
         if dry_run:
-            if planned.refusal is not None:
-                raise planned.refusal
             if json:
                 as_json({"command": "query run", "dry_run": True, **_explained(data, planned)})
             else:
                 typer.echo("Nothing was spent.")
             return
-        with saving(output) as file:
-            answer = it.sql(text, **price, **limits, reuse=reuse)
-            found = {"command": "query run", "dry_run": False, **_answered(data, answer, confidence)}
-            again = "ask again" if reuse else "ask again without --no-reuse"
-            with shown(f"the answer was paid for and is kept: {again}, and it costs nothing"):
-                if json:
-                    as_json(found)
-                else:
-                    _show(it, answer, confidence)
-            if file is not None:
-                save(file, kind, answer.intervals(confidence), found)
+        if not looks or (planned.target is None and budget is None):  # a budget that is stated here is kept
+            _ask(asked, nullcontext(data))
+            return
+    _ask(asked, opened(policy, budget=budget, analyst=analyst, spends=True))
+
+
+@dataclass(frozen=True)
+class Request:
+    """A question as the command line has it: what is passed on, and how the answer is shown."""
+
+    text: str
+    options: dict[str, Any]
+    confidence: float
+    output: str | None
+    json: bool
+
+
+def _ask(asked: Request, opening: AbstractContextManager[Opened]) -> None:
+    """Pay for the answer, show it and write it; whether it can be written is seen before a ledger is made."""
+    with saving(asked.output) as file, opening as data:
+        answer = data.curator.sql(asked.text, **asked.options)
+        found = {"command": "query run", "dry_run": False, **_answered(data, answer, asked.confidence)}
+        again = "ask again" if asked.options["reuse"] else "ask again without --no-reuse"
+        with shown(f"the answer was paid for and is kept: {again}, and it costs nothing"):
+            if asked.json:
+                as_json(found)
+            else:
+                _show(data.curator, answer, asked.confidence)
+        if file is not None and asked.output is not None:
+            save(file, kind_of(asked.output), answer.intervals(asked.confidence), found)
 
 
 def _show(curator: Curator, answer: Answer, confidence: float) -> None:
