@@ -31,6 +31,7 @@ A message has three parts: what happened, with which values, what to do.
 from __future__ import annotations
 
 import math
+from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 __all__ = [
@@ -231,7 +232,7 @@ class BudgetExceeded(DiscreetError):
             )
             if unit == "epsilon" and pure is not None and remaining > pure:
                 why = "costs add up to less at the budget's delta"
-                advice += f" That is above the {_down(pure)} that is left, as {why}."
+                advice += f" That is above the {self._left(pure, 3)} that is left, as {why}."
             super().__init__(
                 f"{whose}not enough is left to answer this question at {unit} = {requested:.6g}; nothing was charged. "
                 f"{advice}{wait}"
@@ -239,26 +240,29 @@ class BudgetExceeded(DiscreetError):
         else:
             wait = f", wait until the period ends at {until}" if until else ""
             kept = f" of the {set_aside:.6g} that it sets aside for releases with a delta" if set_aside else ""
-            needs = f"needs {unit} = {requested:.6g} and only {unit} = {remaining:.6g} is left{kept}"
+            rest = self._left(remaining)
+            needs = f"needs {unit} = {requested:.6g} and only {unit} = {rest} is left{kept}"
             if pure and unit not in ("epsilon", "mu", "delta"):
-                needs = f"does not fit; what comes closest is a {unit}: it needs {requested:.6g} of {remaining:.6g}"
+                needs = f"does not fit; what comes closest is a {unit}: it needs {requested:.6g} of {rest}"
             super().__init__(f"{whose}this release {needs}; nothing was charged. {self._admitted}{wait}, or stop here.")
 
     @property
     def _admitted(self) -> str:
         """What would be admitted: the limit in the way may be one that few people think in."""
-        epsilon = _down(self.pure) if self.pure else ""
+        rest, epsilon = self._left(self.remaining), self._left(self.pure or 0.0, 3)
+        pure = epsilon != "0"
         if self.set_aside is not None:
-            delta = f"delta={_down(self.remaining)} or less" if self.remaining > 0 else "delta=0"
-            beside = f", and epsilon={epsilon} or less," if epsilon else ""
+            delta = f"delta={self._left(self.remaining, 3)} or less" if rest != "0" else "delta=0"
+            beside = f", and epsilon={epsilon} or less," if pure else ""
             return f"Pass {delta}{beside} to the model or in the cost"
-        most = f"that costs at most {self.remaining:.6g}"
-        if epsilon:
-            most = f"whose epsilon is at most {epsilon} at delta 0"
-        if self.unit == "mu" and 1e-9 < self.remaining < 1e9:
+        most = f"whose epsilon is at most {epsilon} at delta 0" if pure else f"that costs at most {rest}"
+        if self.unit == "mu" and rest != "0" and self.remaining < 1e9:
             noise = f"Gaussian noise with a noise_multiplier of at least {_up(1 / self.remaining)}"
-            most += f" or by {noise}" if epsilon else f", as {noise} does"
+            most += f" or by {noise}" if pure else f", as {noise} does"
         return f"Ask for a release {most}"
+
+    def _left(self, value: float, digits: int = 6) -> str:
+        return left(value, of=min(self.requested, 1.0), squared=self.unit == "mu", digits=digits)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _budget_exceeded, (dict(vars(self)),)
@@ -419,6 +423,29 @@ class VolatileLedger(DiscreetWarning):
 
 class WideBracket(DiscreetWarning):
     """The bracket is certified but wider than was asked for; the message says how wide and why."""
+
+
+_DUST = 1e-9
+"""Of all there is, so little is as good as nothing: what rounding leaves of a budget that is spent."""
+
+
+def left(value: float, *, of: float, squared: bool = False, digits: int = 6) -> str:
+    """What is left as it is shown: never more than that, and 0 for the dust of a budget that is spent.
+
+    Rounded down from the decimal that people wrote: 0.3 is 0.3, and not 0.299999. `of` is what it is compared with,
+    `squared` whether squares add up there. What is admitted does not depend on it.
+
+    >>> left(0.3, of=1.0), left(2 / 3, of=1.0), left(1.49e-12, of=1.0), left(2e-6, of=1.0, squared=True)
+    ('0.3', '0.666666', '0', '0')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    if value <= of * (math.sqrt(_DUST) if squared else _DUST):
+        return "0"
+    rounded = Context(prec=digits, rounding=ROUND_FLOOR).plus(Decimal(repr(float(value))))
+    text = f"{float(rounded):.{digits}g}"
+    # below 1e-307 a float has fewer than `digits` digits, and printing it could round the wrong way
+    return text if Decimal(text) == rounded else str(rounded)
 
 
 def _down(value: float) -> str:

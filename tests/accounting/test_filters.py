@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import math
 import pickle
 import re
 import threading
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -494,6 +496,48 @@ def test_only_budgets_and_costs_are_accepted() -> None:
         Filter(1.0)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="Cost"):
         Filter(Budget(epsilon=1.0)).charge(0.1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("budget", "release", "almost"),
+    [
+        (Budget(epsilon=1.0), Cost.pure, 1 - 1.5e-12),
+        (Budget(epsilon=1.0, delta=1e-6), Cost.pure, 1 - 1.5e-12),
+        (Budget(rho=0.1), Cost.concentrated, 0.1 - 1.5e-13),
+        (Budget(mu=2.0), Cost.gaussian_dp, 2 - 1e-10),
+        (Budget(renyi={2.0: 0.1, 8.0: 0.4}), Cost.concentrated, 0.05 - 1e-13),
+    ],
+)
+def test_the_dust_of_a_spent_budget_is_shown_as_nothing_and_still_counted(
+    budget: Budget, release: Callable[[float], Cost], almost: float
+) -> None:
+    guard = Filter(budget)
+    guard.charge(release(almost))
+    assert repr(guard) == f"Filter({budget!r}, remaining=0)"
+    with pytest.raises(BudgetExceeded, match="costs at most 0,") as refused:
+        guard.charge(release(almost))
+    assert f"only {refused.value.unit} = 0 is left" in str(refused.value)
+    assert guard.remaining > 0
+    guard.charge(release(guard.remaining))
+
+
+@given(
+    whole=st.floats(1e-3, 50),
+    parts=st.lists(st.floats(1e-3, 1), min_size=1, max_size=4),
+    budget=st.sampled_from(["epsilon", "rho", "mu", "delta"]),
+    digits=st.integers(1, 9),
+)
+def test_never_more_is_shown_than_is_left(whole: float, parts: list[float], budget: str, digits: int) -> None:
+    delta = {"delta": 1e-6} if budget == "delta" else {}
+    unit = "epsilon" if delta else budget
+    guard = Filter(Budget(**{unit: whole}, **delta))
+    release = {"epsilon": Cost.pure, "rho": Cost.concentrated, "mu": Cost.gaussian_dp}[unit]
+    for part in parts:
+        with contextlib.suppress(BudgetExceeded):
+            guard.charge(release(part * whole))
+    shown = float(guard.budget.left(guard.remaining, digits=digits))
+    assert shown <= guard.remaining
+    assert shown == 0 or guard.admits(release(shown))
 
 
 def test_a_filter_says_what_it_guards_and_what_is_left() -> None:

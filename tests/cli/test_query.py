@@ -101,6 +101,16 @@ def test_explaining_says_what_the_budget_allows_and_stays_free() -> None:
     assert (fresh.exit_code, "not enough is left" in fresh.stderr) == (1, True)
 
 
+def test_what_rounding_leaves_of_a_spent_budget_is_shown_as_nothing() -> None:
+    ask = f"query run {DATA} {COUNT} --epsilon 0.5"
+    good(f"{ask} --budget-epsilon 1")
+    printed = good(f"{ask} --no-reuse")
+    assert "left after   epsilon 0\n" in printed
+    assert "left  epsilon 0 of Budget(epsilon=1.0)" in printed
+    assert 0 < good_json(f"{ask}")["remaining"] < 1e-9
+    assert "epsilon=1.0  epsilon 0  never" in good("ledger show visits.ledger")
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 4])
 def test_data_without_a_budget_can_be_explained_and_none_is_invented(folder: Path, epsilon: float) -> None:
     def explained() -> None:

@@ -53,6 +53,19 @@ def test_a_closed_curator_can_be_shown_and_says_that_it_is_closed() -> None:
         _ = curator.remaining
 
 
+@pytest.mark.parametrize("budget", [Budget(epsilon=1.0), Budget(epsilon=1.0, delta=1e-6), Budget(rho=1.0)])
+def test_a_curator_whose_budget_is_spent_has_nothing_left(budget: Budget) -> None:
+    with opened(budget=budget) as curator:
+        price = {"cost": Cost.concentrated(0.5)} if budget.rho else {"epsilon": 0.5, "delta": 0.0}
+        planned = [curator.explain(COUNT, **price, reuse=False)]
+        curator.sql(COUNT, **price)
+        planned.append(curator.explain(COUNT, **price, reuse=False))
+        curator.sql(COUNT, **price, reuse=False)
+        assert curator.remaining > 0  # and counts
+        assert f"; 0 of {budget} left>" in repr(curator)
+        assert f"{budget.unit} 0.5 is left, and 0 after it" in str(planned[1])
+
+
 def test_an_answer_gives_its_rows_one_by_one_its_first_row_and_its_only_value() -> None:
     with opened() as curator:
         one = curator.sql(COUNT, epsilon=1)

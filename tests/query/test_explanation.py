@@ -97,7 +97,7 @@ def test_what_will_be_left_is_what_is_left_afterwards(budget: Budget) -> None:
             assert planned.left is not None
             unit, now, after = planned.left
             assert (unit, now) == (budget.unit, curator.remaining)
-            assert f"budget  {unit} {now:.6g} is left, and {after:.6g} after it" in str(planned)
+            assert f"budget  {unit} {budget.left(now)} is left, and {budget.left(after)} after it" in str(planned)
             curator.sql("SELECT COUNT(*) AS n FROM t", epsilon=price, delta=0.0)
             assert curator.remaining == after <= now
         assert curator.explain("SELECT COUNT(*) AS n FROM t", epsilon=0.3, delta=0.0).left is None  # answered before

@@ -41,7 +41,7 @@ from discreet.accounting.charges import LARGEST_EPSILON, Exact, Quantity, decima
 from discreet.accounting.classic import ceiling
 from discreet.accounting.cost import Cost
 from discreet.arguments import ADJACENCIES, nonnegative, one_of, positive, real
-from discreet.errors import InvalidArgument, StorageError
+from discreet.errors import InvalidArgument, StorageError, left
 
 __all__ = ["Budget", "Limit", "Shares", "checked_shares"]
 
@@ -130,6 +130,15 @@ class Budget:
     def unit(self) -> str:
         """The unit of `Filter.remaining`: "epsilon", "rho" or "mu"."""
         return "epsilon" if self.epsilon is not None else "mu" if self.mu is not None else "rho"
+
+    def left(self, remaining: float, *, digits: int = 6) -> str:
+        """What is left of it, as it is shown: rounded down, and 0 where it is less than a billionth of what adds up.
+
+        >>> Budget(epsilon=1.0).left(0.3), Budget(epsilon=1.0).left(1.49e-12)
+        ('0.3', '0')
+        """
+        whole = min(value / order for order, value in self._renyi()) if self.renyi else getattr(self, self.unit)
+        return left(remaining, of=whole, squared=self.mu is not None, digits=digits)
 
     @property
     def cost(self) -> Cost:

@@ -146,7 +146,7 @@ class Filter:
         return Filter._restored, (self.budget, self.spent)
 
     def __repr__(self) -> str:
-        return f"Filter({self.budget!r}, remaining={self.remaining:.6g})"
+        return f"Filter({self.budget!r}, remaining={self.budget.left(self.remaining)})"
 
     def _balance(self) -> Balance:
         return replace(self._opening, totals=self._register.totals)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.number import left
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -93,6 +92,6 @@ def standing_row(standing: Standing) -> tuple[str, ...]:
     budget = f"{standing.budget!r}".removeprefix("Budget(").removesuffix(")")
     each = "" if standing.period is None else f" each {str(standing.period).removesuffix(', 0:00:00')}"
     renewed = "never" if standing.renewed is None else f"{standing.renewed:%Y-%m-%d %H:%M}"
-    rest = f"{standing.unit} {left(standing.remaining)}"
+    rest = f"{standing.unit} {standing.budget.left(standing.remaining)}"
     protects = in_words(standing.protects) if standing.holder == "dataset" else ""  # those of its analysts are the same
     return standing.dataset, whose, budget + each, rest, renewed, protects

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.cli.number import above, below
+from discreet.cli.number import above
 from discreet.cli.prices import meaning
 from discreet.cli.show import table
 
@@ -114,7 +114,7 @@ def _asked() -> Iterator[str]:
             rows.append(cells)
         print("\n".join(textwrap.wrap(question.text, _TEXT, initial_indent="   > ", subsequent_indent="     ")))
         table(["  ", *header], [("  ", *row) for row in rows])
-        print(f"   price: {answer.target}; left: epsilon {below(curator.remaining, 4)} of {curator.budget.epsilon:g}\n")
+        print(f"   price: {answer.target}; left: epsilon {_left(curator)} of {curator.budget.epsilon:g}\n")
     yield (
         "80789 real flights of 3575 planes; a plane stands for a person, and no answer gives away much about all its "
         "flights together. Who counts how much, and which destinations are shown, was decided privately too. The truth "
@@ -145,7 +145,7 @@ def _refused() -> Iterator[str]:
     again = curator.sql(QUESTIONS[0].text, epsilon=EPSILON)
     yield (
         "What cannot be answered privately is refused before any data is touched, with the place and what to write "
-        f"instead, and costs nothing; {below(curator.remaining, 4)} are left as before."
+        f"instead, and costs nothing; {_left(curator)} are left as before."
         + (" Asking an old question again is free as well." if again.repeated else "")
     )
 
@@ -172,6 +172,10 @@ STOPS: Sequence[tuple[str, Callable[[], Iterator[str]]]] = (
     ("Questions that are refused", _refused),
     ("The ledger that keeps the budget", _kept),
 )
+
+
+def _left(curator: Curator) -> str:
+    return curator.budget.left(curator.remaining, digits=4)
 
 
 def _number(value: Any) -> str:

@@ -167,7 +167,7 @@ def _guarded() -> Iterator[str]:
             verdict = f"refused: needs {error.unit} {above(error.requested, 3)}, left {below(error.remaining, 3)}"
         else:
             verdict = "charged"
-        rows.append([described(release), verdict, below(guard.remaining, 4)])
+        rows.append([described(release), verdict, guard.budget.left(guard.remaining, digits=4)])
     _table(["asked for", "answer of the filter", "left (epsilon of one pure release)"], rows)
     yield (
         "An analyst who looks at each answer before asking the next is covered by a filter, which refuses before "

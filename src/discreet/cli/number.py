@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 import typer
 
-__all__ = ["above", "below", "json_number", "left", "number", "relative"]
+__all__ = ["above", "below", "json_number", "number", "relative"]
 
 _ADVICE = "write a number such as 14000, 1e6, 1e-5 or 0.01, or a fraction such as 256/60000"
 
@@ -48,21 +48,12 @@ def below(value: float, digits: int = 10) -> str:
     return _shown(value, digits, ROUND_FLOOR)
 
 
-def left(value: float, digits: int = 6) -> str:
-    """What is left of a budget, rounded down from the decimal that people wrote: 0.3 is 0.3, and not 0.299999.
-
-    >>> left(0.3), below(0.3, 6)
-    ('0.3', '0.299999')
-    """
-    return _shown(Decimal(repr(float(value))), digits, ROUND_FLOOR)
-
-
 def relative(width: float) -> str:
     """A relative width with two digits, rounded up; `exact` if there is none."""
     return "exact" if width == 0 else above(width, 2)
 
 
-def _shown(value: float | Decimal, digits: int, rounding: str) -> str:
+def _shown(value: float, digits: int, rounding: str) -> str:
     if not math.isfinite(value):
         return str(value)
     rounded = Context(prec=digits, rounding=rounding).plus(Decimal(value))

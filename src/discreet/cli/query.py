@@ -10,7 +10,7 @@ import typer
 
 from discreet.arguments import unit_fraction
 from discreet.cli.account import examples
-from discreet.cli.number import left, number
+from discreet.cli.number import number
 from discreet.cli.opening import NoBudget, Opened, in_options, is_unmade, kept_policy, opened, unbudgeted
 from discreet.cli.options import Json
 from discreet.cli.prices import meaning
@@ -283,17 +283,19 @@ def _price(curator: Curator, planned: Explanation) -> list[tuple[str, str]]:
     rows = [("costs", costs), ("left before", _left(curator))]
     if planned.left is not None:
         unit, _, after = planned.left
-        rows.append(("left after", f"{unit} {left(after)}"))
+        rows.append(("left after", f"{unit} {curator.budget.left(after)}"))
     return rows
 
 
 def _left(curator: Curator) -> str:
-    unit, mine = curator.budget.unit, curator.remaining
+    budget, mine = curator.budget, curator.remaining
     own = next(
         one for one in curator.ledger.standings(curator.policy.name, analyst=curator.analyst) if one.holder == "dataset"
     )
-    whole = f"{unit} {left(own.remaining)} of {curator.budget}"
-    return whole if mine >= own.remaining else f"{unit} {left(mine)} for analyst {curator.analyst}; in all {whole}"
+    whole = f"{budget.unit} {budget.left(own.remaining)} of {budget}"
+    if mine >= own.remaining:
+        return whole
+    return f"{budget.unit} {budget.left(mine)} for analyst {curator.analyst}; in all {whole}"
 
 
 def _target(planned: Explanation | Answer) -> dict[str, float]:

@@ -349,12 +349,12 @@ class Curator:
             return f"<Curator of '{self.policy.name}', closed>"
         names = ", ".join(table.name for table in self._data.catalog.tables.values())
         try:
-            left, others = self.remaining, self.ledger.standings(self.policy.name)
+            left, others, budget = self.remaining, self.ledger.standings(self.policy.name), self.budget
         except LedgerError:
             return f"<Curator of '{self.policy.name}' ({names}); its ledger cannot be read>"
         whole = next((one.remaining for one in others if one.holder == "dataset"), left)
-        own = f"; {left:.6g} left for {self.analyst}" if left < whole else ""
-        return f"<Curator of '{self.policy.name}' ({names}); {whole:.6g} of {self.budget} left{own}>"
+        own = f"; {budget.left(left)} left for {self.analyst}" if left < whole else ""
+        return f"<Curator of '{self.policy.name}' ({names}); {budget.left(whole)} of {budget} left{own}>"
 
     # ---------------------------------------------------------------- steps
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.arguments import unit_fraction
+from discreet.errors import left
 from discreet.query.choices import bound_of
 from discreet.query.intervals import noisy_columns
 from discreet.query.laws import half_width_of_sum
@@ -95,7 +96,8 @@ class Explanation:
             lines.append(f"budget  {self.refusal}")
         if self.left is not None:
             unit, now, after = self.left
-            lines.append(f"budget  {unit} {now:.6g} is left, and {after:.6g} after it")
+            before, rest = (left(amount, of=now, squared=unit == "mu") for amount in (now, after))
+            lines.append(f"budget  {unit} {before} is left, and {rest} after it")
         lines.append("")
         if self.tree:
             lines += ["plan", *(f"  {line}" for line in self.tree.splitlines()), ""]
