@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from cli.calling import NEW_LEDGER, call, good, good_json
@@ -133,6 +138,46 @@ def test_a_named_ledger_without_a_budget_can_be_explained() -> None:
         origin = next(books.entries()).hash
     Path("p.toml").write_text(f'name = "shop"\nledger_origin = "{origin}"\n{TABLE}')
     assert "No budget is set yet" in good(f"query explain p.toml {COUNT} --epsilon 0.5")
+
+
+@pytest.mark.skipif(not hasattr(os, "setresuid"), reason="this system has other permissions")
+@pytest.mark.parametrize(("file", "directory"), [(0o444, 0o777), (0o666, 0o555), (0o444, 0o555)])
+def test_what_was_paid_for_is_read_from_a_ledger_that_may_not_be_written(file: int, directory: int) -> None:
+    with tempfile.TemporaryDirectory() as place:  # pytest's own are private
+        for made in (Path(place), Path(place, "books")):
+            made.mkdir(exist_ok=True)
+            made.chmod(0o755)
+        pq.write_table(visits(), f"{place}/visits.parquet")
+        books = Path(place, "books", "l.ledger")
+        ask = f"query run {place}/visits.parquet {COUNT} --unit user_id --ledger {books}"
+        first = good_json(f"{ask} {BUDGET} --epsilon 0.5")
+        books.chmod(file)
+        books.parent.chmod(directory)
+        with unprivileged():
+            again = good_json(f"{ask} --epsilon 0.5")
+            other = refused(f"{ask} --epsilon 0.25")
+        assert (again["rows"], again["repeated"]) == (first["rows"], True)
+        assert other[0] == 1
+        assert f"the ledger {books} is read-only. This step was not recorded. Charges must be stored" in other[1]
+        assert [path.name for path in books.parent.iterdir()] == ["l.ledger"]
+        books.chmod(0o600)
+        books.parent.chmod(0o755)
+        assert not good_json(f"{ask} --epsilon 0.25")["repeated"]  # nothing is in the way that was left there
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """What is done here is done by somebody who may not write everywhere; root gives its rights up meanwhile."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.setresgid(65534, 65534, 0)
+    os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+        os.setresgid(0, 0, 0)
 
 
 def test_a_ledger_with_a_key_pays_for_questions() -> None:

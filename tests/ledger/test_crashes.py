@@ -243,6 +243,7 @@ def test_a_read_only_file_can_be_read_and_gives_a_clear_error_on_writing(public_
     assert "read-only" in refusal or "cannot be opened" in refusal
     assert "writable" in refusal or "permission" in refusal or "may be read and written" in refusal
     assert run("unprivileged", path, "read") == "0.75 1"
+    assert [file.name for file in public_place.iterdir()] == ["l.db"]  # what was left there would be in the way
     path.chmod(0o600)
     public_place.chmod(0o755)
     assert Ledger.open(path).remaining("d") == 0.75

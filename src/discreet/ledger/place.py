@@ -43,6 +43,10 @@ class Place:
         with suppress(OSError):  # it is there, or SQLite will say that it cannot be
             os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
+    def is_writable(self) -> bool:
+        """Whether this user may write the file, and a log beside it."""
+        return os.access(self.file, os.W_OK) and os.access(self.directory, os.W_OK)
+
     def is_mounted_alone(self) -> bool:
         """Whether the file was put here from elsewhere without its directory, as containers do; known on Linux."""
         try:

@@ -11,7 +11,7 @@ from discreet.errors import LedgerCorrupt, LedgerError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ADVICE", "BUSY_S", "code", "explained", "is_full"]
+__all__ = ["ADVICE", "BUSY_S", "READ_ONLY", "code", "explained", "is_full"]
 
 BUSY_S = 60.0
 """How long a process waits for the others before it gives up."""
@@ -21,12 +21,15 @@ ADVICE = "This step was not recorded. Mend the cause and try again."
 _LEAST_ROOM = 1 << 16
 """Bytes: SQLite lays a file of half of it beside a ledger, also for those who only look."""
 
+READ_ONLY = (
+    "is read-only",
+    "This step was not recorded. Charges must be stored: make the file and its directory writable.",
+)
+"""What is wrong with a file that may not be written, and what to do."""
+
 _PROBLEMS = {
     "SQLITE_FULL": ("cannot be written because the disk is full", "This step was not recorded. Free space, try again."),
-    "SQLITE_READONLY": (
-        "is read-only",
-        "This step was not recorded. Charges must be stored: make the file and its directory writable.",
-    ),
+    "SQLITE_READONLY": READ_ONLY,
     "SQLITE_BUSY": (
         f"was locked by another process for more than {BUSY_S:g} seconds",
         "This step was not recorded. Find who holds it, or try again.",

@@ -23,7 +23,7 @@ from discreet.errors import LedgerCorrupt, LedgerError
 from discreet.ledger import forking, schema
 from discreet.ledger.copying import copy
 from discreet.ledger.place import Place
-from discreet.ledger.problems import ADVICE, BUSY_S, code, explained
+from discreet.ledger.problems import ADVICE, BUSY_S, READ_ONLY, code, explained
 from discreet.ledger.statements import driver_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Store:
         with self._turn(), self._in_words():
             connection = self._live()
             if self.read_only:
-                raise LedgerError(self.name, "was opened for reading only", "Open it with Ledger.open(path) to write.")
+                raise self._for_reading()
             driver_of(connection).execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             try:
                 driver_of(connection).execute("BEGIN IMMEDIATE")
@@ -258,6 +258,8 @@ class Store:
         if not self.read_only:
             if self._identity is None:
                 place.make()
+            if os.access(place.file, os.R_OK) and not os.access(place.file, os.W_OK):
+                raise LedgerError(self.name, *READ_ONLY)  # before SQLite lays beside it what nobody may write, either
             if place.is_mounted_alone():
                 raise LedgerError(
                     self.name,
@@ -265,11 +267,11 @@ class Store:
                     "Charges are written to a file beside it, which others would not see. Mount the whole directory.",
                 )
             return "rw"
-        in_use, writable = place.log.exists(), os.access(place.directory, os.W_OK)
+        in_use, writable = place.log.exists(), place.is_writable()
         if not in_use and not writable:
             self._still = place.state()
             return "ro&immutable=1"  # nobody is writing here, and reading must not need a file of its own
-        return "rw" if writable and not in_use and os.access(place.file, os.W_OK) else "ro"
+        return "rw" if writable and not in_use else "ro"
 
     def _prepare(self, connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN")  # one look: between two, another process may have made the ledger
@@ -334,6 +336,12 @@ class Store:
     @property
     def _directory(self) -> Path | None:
         return None if self._place is None else self._place.directory
+
+    def _for_reading(self) -> LedgerError:
+        """Why nothing is written: it may not be, or nobody wanted to."""
+        if self._place is not None and not self._place.is_writable():
+            return LedgerError(self.name, *READ_ONLY)
+        return LedgerError(self.name, "was opened for reading only", "Open it with Ledger.open(path) to write.")
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:

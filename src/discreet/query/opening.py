@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from discreet.engines.paths import in_files
 from discreet.errors import InvalidArgument, LedgerError, UnitMismatch, VolatileLedger
 from discreet.ledger import Ledger
 from discreet.ledger.names import name as checked_name
+from discreet.ledger.place import Place
 from discreet.ledger.protection import in_words
 from discreet.query.policy import Policy
 
@@ -73,12 +75,23 @@ def ledger_of(ledger: object, policy: Policy, source: Any, budget: Budget | None
         check_there(policy, path)
         if budget is None and is_new(path):
             raise _no_budget(policy, path)  # before a file is made that says nothing
-        return Ledger.open(path, key=policy.ledger_key)
+        return _opened(path, policy)
     if budget is None:
         raise _no_budget(policy)
     if not given:
         warnings.warn(VolatileLedger(policy.name), stacklevel=3)
     return Ledger.in_memory()
+
+
+def _opened(path: Path, policy: Policy) -> Ledger:
+    """The ledger in a file; one that this user may not write is read, for the answers that were paid for."""
+    try:
+        return Ledger.open(path, key=policy.ledger_key)
+    except LedgerError:
+        if not Place(path).is_writable():
+            with suppress(LedgerError):
+                return Ledger.open(path, key=policy.ledger_key, read_only=True)
+        raise
 
 
 def is_new(path: str | os.PathLike[str]) -> bool:
