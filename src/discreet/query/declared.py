@@ -143,14 +143,15 @@ def _boolean(argument: str, value: Any, sql_type: str) -> bool:
 
 
 def _date(argument: str, value: Any, sql_type: str) -> dt.date:
+    day = value
     if isinstance(value, str):
         try:
-            value = dt.date.fromisoformat(value)
+            day = dt.date.fromisoformat(value)
         except ValueError:
-            value = None
-    if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
+            day = None
+    if not isinstance(day, dt.date) or isinstance(day, dt.datetime):
         raise InvalidArgument(argument, value, f"the column is of type {sql_type}: write dates such as 2024-12-31")
-    return value
+    return day
 
 
 def _moment(argument: str, value: Any, sql_type: str) -> dt.datetime:

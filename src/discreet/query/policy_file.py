@@ -5,6 +5,7 @@ Imported when a policy is read: a reader of TOML or YAML is not loaded before.
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import re
 import tomllib
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from discreet.accounting import Budget
 
 __all__ = ["read_policy"]
+
+_DAY = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
+_IS_NO_DATE = "is no date; write dates such as 2024-12-31"
 
 
 def read_policy(path: Path) -> Policy:
@@ -120,10 +124,22 @@ def _parsed(path: Path, text: str) -> Any:
     try:
         return tomllib.loads(text) if path.suffix.lower() == ".toml" else _yaml(text)
     except tomllib.TOMLDecodeError as error:
-        what = f"this is not TOML: {error}"
+        what = f"this is not TOML: {error}{_no_date(text, str(error))}"
     except _BadYaml as error:
         what = f"this is not YAML that can be used: {error}"
     raise PolicyError(str(path), what, "Correct the line.")
+
+
+def _no_date(text: str, error: str) -> str:
+    """What looks like a date and is none, in the line of an error of TOML, which may speak of a bracket instead."""
+    place = re.search(r"at line (\d+)", error)
+    line = "" if place is None else text.splitlines()[int(place[1]) - 1]
+    for found in _DAY.findall(line):
+        try:
+            dt.date.fromisoformat(found)
+        except ValueError:
+            return f"; {found} {_IS_NO_DATE}"
+    return ""
 
 
 class _BadYaml(Exception):
@@ -150,10 +166,17 @@ def _yaml(text: str) -> Any:
             found[key] = loader.construct_object(value_node, deep=True)
         return found
 
+    def day(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Any:
+        try:
+            return loader.construct_yaml_timestamp(node)
+        except ValueError:
+            raise _BadYaml(f"{node.value} in line {node.start_mark.line + 1} {_IS_NO_DATE}") from None
+
     # YAML 1.1, which PyYAML reads, wants a point in 1.0e-6 and takes 1e-6 for text; people write the latter.
     powers = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+$")
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", powers, list("-+0123456789"))
     Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
+    Loader.add_constructor("tag:yaml.org,2002:timestamp", day)
     try:
         return yaml.load(text, Loader=Loader)  # noqa: S506 - a subclass of SafeLoader
     except yaml.YAMLError as error:
