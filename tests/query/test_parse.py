@@ -206,6 +206,23 @@ def test_after_the_noise_only_answers_and_public_tables_are_named():
     assert 'noisy_0 AS t2 JOIN "regions" AS t1' in question.after
 
 
+@pytest.mark.parametrize(
+    ("written", "limit"),
+    [
+        ("FETCH FIRST 3 ROWS ONLY", "LIMIT 3"),
+        ("fetch next 3 rows only", "LIMIT 3"),
+        ("FETCH FIRST ROW ONLY", "LIMIT 1"),
+        ("OFFSET 2 ROWS FETCH NEXT 3 ROWS ONLY", "LIMIT 3 OFFSET 2"),
+    ],
+)
+def test_rows_are_fetched_as_limited(written: str, limit: str) -> None:
+    text = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city ORDER BY n DESC"
+    fetched, limited = parse(f"{text} {written}", shop.CATALOG), parse(f"{text} {limit}", shop.CATALOG)
+    assert fetched.after == limited.after
+    assert fetched.after.endswith(limit)
+    assert fetched.blocks == limited.blocks
+
+
 def test_a_public_table_inside_the_rows_is_not_needed_after_them():
     question = parse("SELECT COUNT(*) FROM visits WHERE city IN (SELECT city FROM regions)", shop.CATALOG)
     assert question.public_tables == ()

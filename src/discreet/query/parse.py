@@ -23,6 +23,12 @@ _RESERVED = {
     "then", "to", "union", "unique", "using", "when", "window", "with",
 }  # fmt: skip
 
+_CHANGES = {
+    "ALTER", "ATTACH", "COPY", "CREATE", "DELETE", "DETACH", "DROP", "EXPORT", "GRANT", "IMPORT", "INSERT", "LOAD",
+    "MERGE", "RENAME", "REPLACE", "REVOKE", "TRUNCATE", "UPDATE", "UPSERT", "VACUUM",
+}  # fmt: skip
+_NEVER = "discreet answers SELECT questions only, and never changes tables: write SELECT ... FROM ..."
+
 
 def parse(text: str, catalog: Catalog) -> Question:
     """The plan of a question; raises `QueryRefused` if it is not understood or would show rows of people.
@@ -133,6 +139,7 @@ def _tree(source: Source, catalog: Catalog) -> tuple[Any, tuple[tuple[str, Any],
         raise source.refusal_at(
             (tokens[0].start, tokens[0].end), "only questions are answered", advice=_question(tokens[0].text.upper())
         )
+    _check_top(source, tokens)
     try:
         trees = dialect.parser().parse(tokens, source.text[:end])
     except SqlglotError as error:
@@ -145,12 +152,23 @@ def _tree(source: Source, catalog: Catalog) -> tuple[Any, tuple[tuple[str, Any],
             "a question is one SELECT" if trees else "the question is empty", advice="write one SELECT ... FROM ..."
         )
     if not isinstance(trees[0], exp.Query):
-        raise source.refusal(
-            "only questions are answered",
-            advice="write SELECT ... FROM ...",
-            at=trees[0],
-        )
+        raise source.refusal("only questions are answered", advice=_NEVER, at=trees[0])
     return trees[0], options
+
+
+def _check_top(source: Source, tokens: list[Any]) -> None:
+    """Refuses SELECT TOP 5, which other databases write for LIMIT 5."""
+    words = [token.text.upper() for token in tokens]
+    for place in range(1, len(tokens) - 1):
+        if words[place] != "TOP" or words[place - 1] not in ("SELECT", "DISTINCT", "ALL"):
+            continue
+        number = place + 1 + (words[place + 1] == "(")
+        if number < len(tokens) and words[number].isdigit():
+            raise source.refusal_at(
+                (tokens[place].start, tokens[number].end),
+                "SELECT TOP is not known here",
+                advice=f"write LIMIT {words[number]} at the end",
+            )
 
 
 def _question(word: str) -> str:
@@ -163,6 +181,8 @@ def _question(word: str) -> str:
         return "curator.explain(...), or `discreet query explain`, explains a SELECT"
     if word in ("PIVOT", "UNPIVOT"):
         return "write SELECT, with COUNT(*) FILTER (WHERE ...) for each column, or with GROUP BY"
+    if word in _CHANGES:
+        return _NEVER
     meant = difflib.get_close_matches(word, ("SELECT", "WITH", "FROM"), n=1)
     return f"did you mean {meant[0]}?" if meant else "write SELECT ... FROM ..."
 

@@ -1,4 +1,4 @@
-"""ORDER BY, LIMIT and OFFSET, which choose among rows and so apply to answers and public tables alone."""
+"""ORDER BY, LIMIT, FETCH FIRST and OFFSET, which choose among rows: they apply to answers and public tables alone."""
 
 from __future__ import annotations
 
@@ -55,13 +55,26 @@ def finished(
     for clause, word in ((limit, "LIMIT"), (offset, "OFFSET")):
         if clause is None:
             continue
-        planner.only(clause, {"expression"})
-        amount = planner.rows(relation, names, {}).constant(clause.expression, int, word)
+        amount = planner.rows(relation, names, {}).constant(_amount(planner, clause), int, word)
         if amount < 0:
             raise planner.source.refusal(f"{word} cannot be negative", advice="write a whole number", at=clause)
         tail += f" {word} {min(amount, 2**62)}"
     words = ", ".join(word for word, clause in (("order", order), ("limit", limit), ("offset", offset)) if clause)
     return replace(relation, tail=tail, scan=False, step=Step(words, "", (relation.step,)))
+
+
+def _amount(planner: Planner, clause: exp.Expr) -> exp.Expr:
+    """How many rows LIMIT, OFFSET or FETCH FIRST says; FETCH FIRST ROW is one."""
+    options = clause.args.get("limit_options")
+    if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+        raise planner.source.refusal(
+            "rows are chosen by their number: PERCENT and WITH TIES are not supported",
+            advice="write LIMIT and a whole number, such as LIMIT 3",
+            at=clause,
+        )
+    planner.only(clause, {"expression", "direction", "count", "limit_options"})
+    written: exp.Expr | None = clause.args.get("count" if isinstance(clause, exp.Fetch) else "expression")
+    return exp.Literal.number(1) if written is None else written
 
 
 def ordered(planner: Planner, order: exp.Order, fields: Sequence[Field], expressions: Expressions) -> list[str]:

@@ -240,6 +240,7 @@ CLAUSES = {
     "CUBE": ("WITH CUBE is not supported", "write GROUP BY CUBE (a, b)"),
     "GROUP": ("GROUP BY is not supported here", "leave it out"),
     "RECURSIVE": ("WITH RECURSIVE is not supported", "write the steps out"),
+    "INTO": ("an answer is not written into a table", "leave INTO out; answer.to_arrow() or --output give a copy"),
     "WINDOWS": ("WINDOW is not supported", "write the window out after OVER"),
     "BY_NAME": ("UNION ALL BY NAME is not supported", "list the columns in the same order on both sides"),
 }
