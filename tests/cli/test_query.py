@@ -101,6 +101,17 @@ def test_explaining_says_what_the_budget_allows_and_stays_free() -> None:
     assert (fresh.exit_code, "not enough is left" in fresh.stderr) == (1, True)
 
 
+def test_a_delta_that_no_budget_has_is_refused_and_explained_where_there_is_none(folder: Path) -> None:
+    ask = f"{DATA} {COUNT} --epsilon 0.5 --delta 0.1"
+    refused = call(*shlex.split(f"query run {ask} {BUDGET}"))
+    assert (refused.exit_code, "has a delta of 1e-06 in all" in refused.stderr) == (1, True)
+    assert not (folder / "visits.ledger").exists()
+    assert "caution delta = 0.1 is large" in good(f"query explain {ask}")
+    told = good_json(f"query run {ask} --budget-rho 3")
+    assert "delta = 0.1 is large" in told["cautions"][0]
+    assert good_json(f"query explain {ask}")["cautions"] == told["cautions"][:1]
+
+
 def test_what_rounding_leaves_of_a_spent_budget_is_shown_as_nothing() -> None:
     ask = f"query run {DATA} {COUNT} --epsilon 0.5"
     good(f"{ask} --budget-epsilon 1")

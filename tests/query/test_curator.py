@@ -424,11 +424,45 @@ def test_a_null_that_the_question_itself_makes_is_not_blamed_on_the_noise() -> N
 
 def test_a_refusal_says_if_it_is_the_delta_that_is_too_large() -> None:
     with opened(budget=Budget(epsilon=2.0, delta=1e-6)) as curator:
-        with pytest.raises(BudgetExceeded, match=r"Its delta of 0\.1 is more than is left") as refused:
-            curator.sql(BY_CITY, epsilon=0.5, delta=0.1)
-        assert pickle.loads(pickle.dumps(refused.value)).delta == 0.1
+        with pytest.raises(BudgetExceeded, match=r"Its delta of 9e-07 is more than is left") as refused:
+            curator.sql(BY_CITY, epsilon=0.5, delta=9e-7)
+        assert pickle.loads(pickle.dumps(refused.value)).delta == 9e-7
         with pytest.raises(BudgetExceeded, match="it would be answered"):
             curator.sql(BY_CITY, epsilon=5)
+
+
+@pytest.mark.parametrize("text", [COUNT, BY_CITY])  # Gaussian noise that a budget with a smaller delta would admit
+@pytest.mark.parametrize(
+    "price",
+    [{"epsilon": 0.5, "delta": 0.1}, {"epsilon": 0.5, "delta": 2e-6}, {"cost": Cost.approximate(0.5, 0.1)}],
+)
+def test_a_delta_beyond_that_of_the_whole_budget_is_refused_first_of_all(text: str, price: dict[str, Any]) -> None:
+    with opened(budget=Budget(epsilon=9.0, delta=1e-6)) as curator:
+        for ask in (curator.sql, curator.explain):
+            with pytest.raises(InvalidArgument, match="the budget of data set 'visits' has a delta of 1e-06 in all"):
+                ask(text, **price)
+        curator.ledger.limit("visits", Budget(epsilon=9.0, delta=1e-7), analyst="local")
+        with pytest.raises(InvalidArgument, match="the budget of analyst 'local' on 'visits' has a delta of 1e-07 in"):
+            curator.sql(text, epsilon=0.5, delta=1e-6)
+        assert charges(curator) == 0
+        curator.sql(text, epsilon=0.5, delta=2e-8)
+        curator.ledger.limit("visits", Budget(epsilon=9.0), group="all")
+        curator.ledger.enrol("all", ["local"])
+        with pytest.raises(InvalidArgument, match="the budget of group 'all' on 'visits' has no delta: leave it out"):
+            curator.sql(text, epsilon=0.5, delta=3e-8)
+
+
+@pytest.mark.parametrize("budget", [Budget(rho=9.0), Budget(mu=9.0)])
+def test_a_large_delta_is_told_first_where_the_budget_has_none(budget: Budget) -> None:
+    with opened(budget=budget) as curator:
+        answer, planned = (ask(COUNT, epsilon=0.5, delta=0.1) for ask in (curator.sql, curator.explain))
+        assert answer.cautions[0].startswith("delta = 0.1 is large: with this probability the price promises nothing")
+        assert planned.cautions == answer.cautions[:1]
+        assert "caution: delta = 0.1 is large" in repr(answer)
+        assert "caution: delta = 0.1 is large" in answer._repr_html_()
+        assert str(planned).splitlines()[1].startswith("caution delta = 0.1 is large")
+        for price in ({"epsilon": 0.5, "delta": 1e-3}, {"epsilon": 0.5}, {"cost": Cost.concentrated(0.1)}):
+            assert not any("is large" in line for line in curator.sql(COUNT, **price).cautions)
 
 
 @pytest.mark.parametrize("reuse", ["no", "yes", 0, 1, None])

@@ -217,7 +217,7 @@ def explain(
             planned = data.curator.explain(text, **price, **limits)
             found = _explained(data, planned)
     except NoBudget:
-        with unbudgeted(policy, _assumed(), analyst=analyst) as data, in_options():
+        with unbudgeted(policy, _assumed(delta), analyst=analyst) as data, in_options():
             planned = replace(data.curator.explain(text, **price, **limits), refusal=None, left=None)
             found = {**_explained(data, planned), **dict.fromkeys(_OF_A_BUDGET)}
     if json:
@@ -225,7 +225,7 @@ def explain(
         return
     typer.echo(str(planned))
     if found["budget"] is None:
-        assumed = f"where a budget's delta matters, {_assumed().delta:g} was assumed"
+        assumed = f"where a budget's delta matters, {_assumed(delta).delta:g} was assumed"
         typer.echo(f"No budget is set yet, so nothing says whether it fits; {assumed}.")
 
 
@@ -268,10 +268,11 @@ def tables(
     as_json({"command": "query tables", "dataset": policy.name, "tables": found})
 
 
-def _assumed() -> Budget:
+def _assumed(delta: float | None) -> Budget:
+    """A budget for data that has none, with a delta that admits the stated one."""
     from discreet.accounting import Budget
 
-    return Budget(epsilon=1.0, delta=1e-6)
+    return Budget(epsilon=1.0, delta=max(1e-6, delta or 0.0))
 
 
 def _price(curator: Curator, planned: Explanation) -> list[tuple[str, str]]:
@@ -316,6 +317,7 @@ def _explained(data: Opened, planned: Explanation) -> dict[str, Any]:
         "fits": planned.refusal is None,
         "errors": planned.errors(CONFIDENCE),
         "report": list(planned.report),
+        "cautions": list(planned.cautions),
         "remaining": curator.remaining,
         "remaining_after": None if planned.left is None else planned.left[2],
         "unit": curator.budget.unit,

@@ -19,7 +19,7 @@ from discreet.query.intervals import picks_rows, takes_extremes, with_intervals
 from discreet.query.losses import summed
 from discreet.query.pooling import pairs_for
 from discreet.query.projection import plain_columns, projected
-from discreet.query.report import bound_names, cuts_of, doubts_of, rank_doubts_of
+from discreet.query.report import bound_names, cuts_of, doubts_of, large_delta, rank_doubts_of
 
 if TYPE_CHECKING:
     import os
@@ -197,18 +197,19 @@ class Answer:
     def cautions(self) -> tuple[str, ...]:
         """Where intervals may be too short, and quantiles wrong, as far as the released numbers and the question tell.
 
-        Printed answers have them below the table, but for the one that is so of all small tables.
+        The first says so if the price has a delta that protects little. Printed answers have them below the table, but
+        for the one that is so of all small tables.
         """
         return self._cautions()
 
     def _cautions(self, *, grave: bool = False) -> tuple[str, ...]:
-        found: list[str] = []
+        price, found = large_delta(self.target, [block.plan for block in self._measured]), list[str]()
         for block in self._measured:
             found += doubts_of(block.plan, block.doubts, grave=grave) + rank_doubts_of(block.plan, block.ranks)
             found += cuts_of(block.plan, block.bounds)
         if any(block.groups > 1 for block in self._measured) and picks_rows(self.question):
             found.append(_PICKED)
-        return tuple(dict.fromkeys(found)) if len(self) else ()
+        return tuple(dict.fromkeys([*price, *found] if len(self) else price))
 
     @cached_property
     def _with_ends(self) -> tuple[str, dict[str, str]]:

@@ -107,7 +107,7 @@ class Desk:
 
     def __init__(self, policy: Policy, catalog: Catalog, *, delta: float) -> None:
         self._policy, self._catalog = policy, catalog
-        self._delta = delta  # of questions that state none
+        self.delta = delta  # of questions that state none
         self._questions: dict[str, Question] = {}  # by their text
 
     def take(
@@ -127,7 +127,7 @@ class Desk:
         if delta is None and written_delta is not None:
             delta = written_delta
         free = not question.blocks and epsilon is None and cost is None
-        target = None if free else target_of(epsilon, delta, cost, default=self._delta)
+        target = None if free else target_of(epsilon, delta, cost, default=self.delta)
         stated = {name: value for name, value in call.items() if value is not None}
         options = Options.of({**self._defaults(question), **written, **stated})
         options.check(question)

@@ -28,7 +28,7 @@ from discreet.query.builder import Selection, rows_of
 from discreet.query.data import Data
 from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes, told_by
-from discreet.query.limits import default_delta, set_limit
+from discreet.query.limits import check_delta, default_delta, set_limit
 from discreet.query.measuring import Measured, measure
 from discreet.query.models import with_price
 from discreet.query.opening import establish, ledger_of, policy_of
@@ -161,17 +161,16 @@ class Curator:
         """The private answer to a SQL question, paid from the budget.
 
         Say what it may cost: `epsilon` (with `delta`, by default a hundredth of the budget's, or of the analyst's or
-        their group's if that is smaller), or `cost`. The other arguments override what the policy and the defaults say
-        about contributions; see "How contribution bounding works". A question that measures what an earlier one has
-        measured at the same price (in other words, another order, a ratio of the same numbers) is made of what the
-        ledger keeps of that one, at no cost, unless `reuse` is False. Bounds that three earlier answers have told are
-        used again and not paid for, in either case. A question that reads public tables alone is free and needs no
-        price.
+        their group's if that is smaller, and never above them), or `cost`. The other arguments override what the policy
+        and the defaults say about contributions; see "How contribution bounding works". A question that measures what
+        an earlier one has measured at the same price (in other words, another order, a ratio of the same numbers) is
+        made of what the ledger keeps of that one, at no cost, unless `reuse` is False. Bounds that three earlier
+        answers have told are used again and not paid for, in either case. A question that reads public tables alone is
+        free and needs no price.
         """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
-        self._check_open()
         truth("reuse", reuse)
-        asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
+        asked = self._take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
         if asked.price is None:
             self._data.check()
             return self._answer(asked, ())
@@ -202,9 +201,8 @@ class Curator:
         It also says whether the question was answered before, and whether enough is left to pay for it.
         """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
-        self._check_open()
         truth("reuse", reuse)
-        asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
+        asked = self._take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
         answered, refusal, left = False, None, None
         if asked.price is not None:
             answered = reuse and self._measured_before(asked.fingerprint(self._data.files), asked) is not None
@@ -357,6 +355,14 @@ class Curator:
         return f"<Curator of '{self.policy.name}' ({names}); {budget.left(whole)} of {budget} left{own}>"
 
     # ---------------------------------------------------------------- steps
+
+    def _take(self, text: str, *, call: Mapping[str, Any], **price: Any) -> Asked:
+        """The question with its plans; refused at a delta that is larger than what the budgets have."""
+        self._check_open()
+        asked = self._desk.take(text, call=call, **price)
+        if asked.price is not None and asked.price.delta > self._desk.delta:  # somebody has stated it
+            check_delta(self.ledger, self.policy, self.analyst, asked.price.delta)
+        return asked
 
     def _asked(self, asked: Asked, text: str, fingerprint: str) -> Answer:
         """The answer to a question that has to be paid."""

@@ -14,7 +14,7 @@ from discreet.query.choices import bound_of
 from discreet.query.intervals import noisy_columns
 from discreet.query.laws import half_width_of_sum
 from discreet.query.losses import excess, usual
-from discreet.query.report import in_words, report_of
+from discreet.query.report import in_words, large_delta, report_of
 
 if TYPE_CHECKING:
     from discreet.accounting import Cost
@@ -50,6 +50,11 @@ class Explanation:
     def report(self) -> tuple[str, ...]:
         """The rules by which rows and units will be bounded."""
         return report_of(self.plans)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What is wrong with the price: a delta that protects little."""
+        return tuple(large_delta(self.target, self.plans))
 
     def errors(self, confidence: float = 0.95) -> dict[str, float | None]:
         """The half-width of each aggregate's interval at this confidence, where it is known in advance, by column.
@@ -89,7 +94,7 @@ class Explanation:
 
     def __str__(self) -> str:
         target = "nothing: no row of people is read" if self.target is None else str(self.target)
-        lines = [f"target  {target}", f"cost    {self.cost}"]
+        lines = [f"target  {target}", *(f"caution {line}" for line in self.cautions), f"cost    {self.cost}"]
         if self.answered:
             lines.append("budget  it was answered before: the stored answer is read again, at no cost")
         if self.refusal is not None:

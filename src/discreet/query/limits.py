@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from discreet.accounting import Filter
-from discreet.errors import BudgetExceeded
+from discreet.errors import BudgetExceeded, InvalidArgument
+from discreet.ledger.terms import label
 from discreet.query.target import DELTA_SHARE
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from discreet.ledger import Ledger
     from discreet.query.policy import Policy
 
-__all__ = ["default_delta", "refusal_of", "set_limit"]
+__all__ = ["check_delta", "default_delta", "refusal_of", "set_limit"]
 
 
 def set_limit(ledger: Ledger, policy: Policy, analyst: str) -> None:
@@ -39,6 +40,24 @@ def default_delta(ledger: Ledger, policy: Policy, analyst: str) -> float:
     others = [one.budget for one in standings if one.holder != "dataset"] + ([] if missing is None else [missing])
     whole = next(one.budget for one in standings if one.holder == "dataset")
     return min([whole.delta, *(budget.delta for budget in others if budget.unit == "epsilon")]) / DELTA_SHARE
+
+
+def check_delta(ledger: Ledger, policy: Policy, analyst: str, delta: float) -> None:
+    """Refuses a question at a larger delta than a budget has in all: it states a promise that nobody was granted.
+
+    Where no step needs it, or Gaussian noise does, a budget would admit such a question. Budgets in rho or mu have no
+    delta to compare with.
+    """
+    standings, missing = ledger.standings(policy.name, analyst=analyst), _missing(ledger, policy, analyst)
+    budgets = {label(one.dataset, one.holder, one.name): one.budget for one in standings}
+    budgets |= {} if missing is None else {label(policy.name, "analyst", analyst): missing}
+    for whose, budget in budgets.items():
+        if budget.unit == "epsilon" and delta > budget.delta:
+            advice = f"the budget of {whose} has no delta: leave it out"
+            if budget.delta:
+                most = f"has a delta of {budget.delta:g} in all"
+                advice = f"the budget of {whose} {most}: pass less, or none for a hundredth of it"
+            raise InvalidArgument("delta", delta, advice)
 
 
 def refusal_of(ledger: Ledger, policy: Policy, cost: Cost, *, analyst: str) -> BudgetExceeded | None:

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from discreet.query.moments import Moment
     from discreet.query.private import Private
     from discreet.query.ranks.answer import RankAnswer
+    from discreet.query.target import Target
 
-__all__ = ["bound_names", "cuts_of", "doubts_of", "in_words", "rank_doubts_of", "report_of"]
+__all__ = ["bound_names", "cuts_of", "doubts_of", "in_words", "large_delta", "rank_doubts_of", "report_of"]
 
+_LARGE_DELTA = 1e-3
+"""A larger one is no small probability, however few people a table is about."""
 
 _WEIGHED = (
     "the rows of units with many rows weigh less, as if their values were like those of others; where they are not, "
@@ -31,6 +34,16 @@ def report_of(plans: tuple[Private, ...]) -> tuple[str, ...]:
     for plan in plans:
         lines += _of_plan(plan)
     return tuple(dict.fromkeys(lines))
+
+
+def large_delta(target: Target | None, plans: Sequence[Private]) -> list[str]:
+    """What to say about a price whose delta is large, if a step makes use of it: budgets in rho or mu admit any."""
+    used = any(plan.gaussian or plan.allocation.key_delta > 0 for plan in plans)
+    if target is None or not used or target.delta <= _LARGE_DELTA:
+        return []
+    less = f"less noise is added than epsilon = {target.epsilon:g} alone would need"
+    usual = "a delta far below 1 / (number of units) is usual"
+    return [f"delta = {target.delta:g} is large: with this probability the price promises nothing, and {less}; {usual}"]
 
 
 def in_words(plan: Private, moment: Moment) -> str:
