@@ -53,6 +53,10 @@ _ENOUGH, _WEIGHTY, _WEAKEST = 6.0, 7.0, 1.0
 there are fewer it costs more; and over which power of a preference for small bounds they win. It has the last at least.
 """
 
+_DOZEN = 10.0
+"""Units that a count of large ones is compared with at least, where its noise is smaller: a bound for fewer costs too
+much, where one smooth table in eight seems to have them."""
+
 _BEYOND_END = 0.75
 """What is taken to be lost beyond an end, in bounds, for each unit that a count would not have told from none."""
 
@@ -106,7 +110,7 @@ class _Steps:
         self.left -= self.paid.checked
         noise = self.rows / self.paid.checked
         counted = _counted(shape, number, allowed, self._counts, noise=noise)
-        self.told = replace(self.told, beyond=counted.beyond)
+        self.told = replace(self.told, beyond=counted.beyond / max(noise, _DOZEN * self.rows))
         if counted.believed:
             assert self.told.units is not None
             return self._ended(
@@ -116,7 +120,7 @@ class _Steps:
                 **_cut_off(shape, bound_of(number), seen=self.told.units * self.sketch.epsilon, beyond=allowed + noise),
             )
         if self.told.surprised:
-            large = counted.beyond * noise / self.rows
+            large = counted.beyond / self.rows
             self.price += min(self.paid.more_for(self.measure), max(0.0, _ENOUGH / large - self.price))
             self.power = max(_WEAKEST, large * self.price / _WEIGHTY)
             self.smallest = min(max(self.smallest, bound_of(counted.far)), self.largest)
@@ -171,7 +175,7 @@ def _cut_off(shape: Curve | End, bound: float, *, seen: float, beyond: float) ->
 
 @dataclass(frozen=True)
 class _Counted:
-    """Whether as many units are large as a shape says, and how many more are beyond `far`, over the counts' noise."""
+    """Whether as many units are large as a shape says, and how many more are beyond `far`."""
 
     believed: bool
     beyond: float
@@ -187,15 +191,15 @@ def _counted(
     may exceed that of this number.
     """
     if not isinstance(shape, Curve):
-        beyond = (counts([number])[0] - allowed) / noise
-        return _Counted(beyond <= _AT_END, beyond, number)
+        beyond = counts([number])[0] - allowed
+        return _Counted(beyond <= _AT_END * noise, beyond, number)
     watched = min(_WATCHED * noise, shape.most)
     near, far = (fine_number_of(shape.bound(above)) for above in (watched, min(allowed, _FAR * watched)))
     outside = shape.above(bound_of(far))
     between = shape.above(bound_of(near)) - outside
     inner, outer = counts([near, far])
-    beyond = (outer - outside) / noise
-    return _Counted(abs(inner - between) <= ALARM * noise + _VAGUE * between and beyond <= ALARM, beyond, far)
+    beyond, off = outer - outside, ALARM * noise
+    return _Counted(abs(inner - between) <= off + _VAGUE * between and beyond <= off, beyond, far)
 
 
 def whole_buckets(fine: NDArray[Any]) -> NDArray[np.int64]:
