@@ -449,7 +449,19 @@ def test_a_delta_beyond_that_of_the_whole_budget_is_refused_first_of_all(text: s
         curator.ledger.limit("visits", Budget(epsilon=9.0), group="all")
         curator.ledger.enrol("all", ["local"])
         with pytest.raises(InvalidArgument, match="the budget of group 'all' on 'visits' has no delta: leave it out"):
-            curator.sql(text, epsilon=0.5, delta=3e-8)
+            curator.sql(text, epsilon=0.4, delta=3e-8)
+
+
+def test_what_was_paid_at_a_delta_is_read_again_though_budgets_have_less_since() -> None:
+    with opened(budget=Budget(epsilon=9.0, delta=1e-4)) as curator:
+        first = curator.sql(COUNT, epsilon=0.5, delta=5e-5)
+        curator.ledger.amend("visits", Budget(epsilon=9.0, delta=1e-5), reason="less")
+        again = curator.sql(COUNT, epsilon=0.5, delta=5e-5)
+        assert again.repeated
+        assert again.fetchall() == first.fetchall()
+        assert curator.explain(COUNT, epsilon=0.5, delta=5e-5).answered
+        with pytest.raises(InvalidArgument, match="has a delta of 1e-05 in all"):
+            curator.sql(COUNT, epsilon=0.5, delta=5e-5, reuse=False)
 
 
 @pytest.mark.parametrize("budget", [Budget(rho=9.0), Budget(mu=9.0)])

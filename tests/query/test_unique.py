@@ -62,6 +62,8 @@ OF_MANY_ROWS = {
     "AND o.day > 3 GROUP BY c.country": False,
     "SELECT country, COUNT(*) FROM orders JOIN cities ON day = code GROUP BY country": False,
     "SELECT one, COUNT(*) FROM orders LEFT JOIN (SELECT code, 1 AS one FROM cities) ON day = code GROUP BY one": False,
+    "SELECT one, COUNT(*) FROM orders LEFT JOIN (SELECT 1 AS one FROM countries WHERE part = 'north') ON user_id = day "
+    "GROUP BY one": False,
     "SELECT day, COUNT(*) FROM orders JOIN users USING (user_id) JOIN cities USING (city) GROUP BY day": False,
 }
 REFUSED = [

@@ -169,8 +169,9 @@ class Curator:
         free and needs no price.
         """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
+        self._check_open()
         truth("reuse", reuse)
-        asked = self._take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
+        asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
         if asked.price is None:
             self._data.check()
             return self._answer(asked, ())
@@ -201,11 +202,14 @@ class Curator:
         It also says whether the question was answered before, and whether enough is left to pay for it.
         """
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
+        self._check_open()
         truth("reuse", reuse)
-        asked = self._take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
+        asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
         answered, refusal, left = False, None, None
         if asked.price is not None:
             answered = reuse and self._measured_before(asked.fingerprint(self._data.files), asked) is not None
+            if not answered:
+                self._check_delta(asked)
             asked = asked.knowing(self._data.files, self._payer.told)
             denied = None if answered else self._payer.denied(asked.cost)
             refusal = None if denied is None else asked.refusal(denied, self._payer.denied)
@@ -356,16 +360,14 @@ class Curator:
 
     # ---------------------------------------------------------------- steps
 
-    def _take(self, text: str, *, call: Mapping[str, Any], **price: Any) -> Asked:
-        """The question with its plans; refused at a delta that is larger than what the budgets have."""
-        self._check_open()
-        asked = self._desk.take(text, call=call, **price)
+    def _check_delta(self, asked: Asked) -> None:
+        """Refuses a price with a larger delta than the budgets that pay have."""
         if asked.price is not None and asked.price.delta > self._desk.delta:  # somebody has stated it
             check_delta(self.ledger, self.policy, self.analyst, asked.price.delta)
-        return asked
 
     def _asked(self, asked: Asked, text: str, fingerprint: str) -> Answer:
         """The answer to a question that has to be paid."""
+        self._check_delta(asked)
         self._make_ready()
         asked = asked.knowing(self._data.files, self._payer.told)
         assert asked.price is not None

@@ -217,9 +217,12 @@ def _meeting(
 
 
 def _is_shared(left: Relation, right: Relation, pairs: list[tuple[Value, Value]]) -> bool:
-    """Whether all rows of a unit are joined by the same value."""
-    mine = {one.value.sql for one in left.fields}
-    return right.level == "unit" or any(value.of_unit for pair in pairs for value in pair if value.sql in mine)
+    """Whether all rows of a unit are joined by the same value: a column of the left is equated to one of the right."""
+    if right.level == "unit":
+        return True
+    mine, theirs = ({one.value.sql for one in side.fields} for side in (left, right))
+    both = [ends for pair in pairs for ends in (pair, pair[::-1])]
+    return any(one.sql in mine and other.sql in theirs and one.of_unit for one, other in both)
 
 
 def _check_units(
