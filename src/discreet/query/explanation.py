@@ -123,7 +123,7 @@ class Explanation:
         keys = ", ".join(key.label for key in plan.block.keys) or "none, one answer for all rows"
         lines = [f"{title}  {keys}"]
         if plan.block.keys and plan.public:
-            lines.append(f"  {plan.cells} public groups, all of them are shown")
+            lines.append(f"  {plan.cells} public groups, whether anybody is in them or not")
         elif plan.block.keys:
             lines.append(f"  selected privately, failing with probability {plan.allocation.key_delta:g}")
         laws = {

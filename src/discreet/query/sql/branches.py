@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from discreet.query.sql import arithmetic
+from discreet.query.sql.calendar import has_bounds, tamed
 from discreet.query.sql.days import DAY_MICROSECONDS, day_of
 from discreet.query.sql.expressions import (
     HANDLERS,
@@ -177,7 +178,7 @@ def _cast(at: Expressions, node: exp.Cast) -> Value:
             if value.values is not None and target == DOUBLE:
                 facts["values"] = tuple(None if one is None else float(one) for one in value.values)
     if value.kind == "timestamp" and target.kind == "date":
-        return replace(day_of(value), zoned=False)
+        return replace(day_of(tamed(value) if has_bounds(value) else value), zoned=False)
     if value.type.temporal and target.temporal:
         low, high = value.bounds
         facts["bounds"] = (low * DAY_MICROSECONDS, high * DAY_MICROSECONDS) if value.kind == "date" else (low, high)

@@ -11,9 +11,11 @@ from discreet.query.sql.text import string
 from discreet.query.sql.value import literal_sql
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from discreet.query.sql.value import Input, Value
 
-__all__ = ["public_values", "size_of", "values_that_meet"]
+__all__ = ["combinations_of", "public_values", "size_of", "values_that_meet"]
 
 MOST_COMBINATIONS, MOST_WITH_NULL = 5000, 20_000
 MOST_WORTH_KNOWING = 1 << 31  # no number of values that anybody counts is near all whole numbers of 32 bits
@@ -34,19 +36,40 @@ def public_values(value: Value) -> tuple[Any, ...] | None:
         return None
     if math.prod(len(column.values) + 1 for column in value.inputs) > MOST_WITH_NULL:
         return None
-    sql, tables = value.sql, []
-    for i, column in enumerate(value.inputs):
-        sql = sql.replace(column.sql, f"d{i}.v")
-        exact = column.type_name == "FLOAT" or column.type_name.startswith("DECIMAL")
-        rows = [string(str(one)) if exact else literal_sql(one) for one in column.values]
-        listed = f"(VALUES {', '.join([*(f'({one}, true)' for one in rows), '(NULL, false)'])}) AS list(v, l)"
-        tables.append(f"(SELECT TRY_CAST(v AS {column.type_name}) AS v, l FROM {listed}) AS d{i}")
+    (sql,), tables = _over([value.sql], value.inputs)
     whole = " AND ".join(f"d{i}.l" for i, _ in enumerate(tables))
     try:
         found = sandbox().rows(f"SELECT {sql}, bool_or({whole}) FROM {', '.join(tables)} GROUP BY 1 ORDER BY 1")
     except EngineError:
         return None
     return tuple(one for one, of_values in found if one is not None or of_values)
+
+
+def combinations_of(values: Sequence[Value]) -> list[tuple[Any, ...]] | None:
+    """The combinations, without NULL, that expressions over the same columns can have; None if these are too many."""
+    inputs = tuple(dict.fromkeys(column for value in values for column in value.inputs or ()))
+    if math.prod(len(column.values) for column in inputs) > MOST_COMBINATIONS:
+        return None
+    sqls, tables = _over([value.sql for value in values], inputs)
+    present = " AND ".join(f"{sql} IS NOT NULL" for sql in sqls)
+    try:
+        return sandbox().rows(
+            f"SELECT DISTINCT {', '.join(sqls)} FROM {', '.join(tables)} WHERE {present} ORDER BY ALL"
+        )
+    except EngineError:
+        return None
+
+
+def _over(sqls: list[str], inputs: tuple[Input, ...]) -> tuple[list[str], list[str]]:
+    """Expressions over tables of what their columns can be, with NULL for which l is false, and these tables."""
+    tables = []
+    for i, column in enumerate(inputs):
+        sqls = [sql.replace(column.sql, f"d{i}.v") for sql in sqls]
+        exact = column.type_name == "FLOAT" or column.type_name.startswith("DECIMAL")
+        rows = [string(str(one)) if exact else literal_sql(one) for one in column.values]
+        listed = f"(VALUES {', '.join([*(f'({one}, true)' for one in rows), '(NULL, false)'])}) AS list(v, l)"
+        tables.append(f"(SELECT TRY_CAST(v AS {column.type_name}) AS v, l FROM {listed}) AS d{i}")
+    return sqls, tables
 
 
 def size_of(value: Value) -> int | None:

@@ -21,6 +21,7 @@ from discreet.query.sql.domain import public_values
 from discreet.query.sql.expressions import as_text
 from discreet.query.sql.measure import argument_of
 from discreet.query.sql.pairs import is_pair, spelled_out
+from discreet.query.sql.possible import Possible, possible
 from discreet.query.sql.relation import Field, Relation, Step, numbered, with_public
 from discreet.query.sql.scope import Rows
 from discreet.query.sql.types import BIGINT, DATE, DOUBLE, HUGEINT, TIMESTAMP
@@ -244,7 +245,9 @@ class Grouping:
         )
 
     def _block(self, fields: tuple[Field, ...]) -> Relation:
-        block, step = self._make_block()
+        shown = [(inside, outside.sql) for inside, _, outside in self.keys.values()]
+        tied = possible(shown, self.relation.listings)
+        block, step = self._make_block(tied)
         if block in self.planner.blocks:
             index = self.planner.blocks.index(block)
         else:
@@ -257,18 +260,19 @@ class Grouping:
             else one
             for one in fields
         )
+        conditions = [*self.conditions, *(one.condition for one in tied)]
         return Relation(
             f"noisy_{index} AS {self.mark}",
             placed,
             "released",
-            where=tuple(self.conditions),
+            where=tuple(conditions),
             tables=self.relation.tables,
-            single=not self.keys and not self.conditions,
-            scan=not self.conditions,
+            single=not self.keys and not conditions,
+            scan=not conditions,
             step=Step(f"noisy_{index}"),
         )
 
-    def _make_block(self) -> tuple[Block, Step]:
+    def _make_block(self, tied: list[Possible]) -> tuple[Block, Step]:
         relation, source = self.relation, self.planner.source
         if not self.keys and not self.aggregates:
             raise source.refusal("nothing is asked of the rows", advice="add an aggregate such as COUNT(*)")
@@ -303,6 +307,9 @@ class Grouping:
             meant = self.aliases.get(node.name.lower(), node) if isinstance(node, exp.Column) else node
             inferred = values is not None and None not in values and _may_be_null(meant, inside)
             keys.append(Key(f"k{i}", inside.type.name, label, values, inside.of_unit, inferred))
+        for together in tied:
+            names = " and ".join(keys[i].label for i in together.places)
+            notes.append(f"of {names}, those combinations are shown that can be")
         columns = [] if relation.unit is None else [(relation.unit.sql, "u")]
         columns += [(inside.sql, f"k{i}") for i, (inside, _, _) in enumerate(self.keys.values())]
         alone = {"": self._rows(columns)}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from discreet.query.sql.possible import Listing
 from discreet.query.sql.relation import PUBLIC_OPEN, Field, Relation, Step, is_plain, settled
 from discreet.query.sql.sources import table_like
 from discreet.query.sql.text import closest
@@ -182,6 +183,7 @@ def _combined(planner: Planner, sides: _Sides, conditions: list[str], pairs: lis
         public_tables=tuple(dict.fromkeys(left.public_tables + right.public_tables)),
         arbitrary=left.arbitrary or right.arbitrary,
         declared=left.declared + right.declared,
+        listings=left.listings + right.listings + _listings(sides, pairs),
         step=Step(verb.lower(), words if level in ("unit", "row") else "", (left.step, right.step)),
     )
 
@@ -214,6 +216,20 @@ def _meeting(
         hint = f"; if {' or '.join(names)} has no value twice, declare unique = true" if names else ""
         return left, right, None, f"each row may meet any number of public rows{hint}"
     return left, right, None, ""
+
+
+def _listings(sides: _Sides, pairs: list[tuple[Value, Value]]) -> tuple[Listing, ...]:
+    """The public table that rows of people are joined to, with its columns, and those that are equal to them."""
+    people, public = (sides.left, sides.right) if sides.left.private else (sides.right, sides.left)
+    if not people.private or public.level != "public" or not public.source.startswith(PUBLIC_OPEN):
+        return ()
+    own = {one.value.sql: one.value for one in public.fields}
+    columns = {sql: sql for sql in own}
+    for pair in pairs:
+        for one, other in (pair, pair[::-1]):
+            if one.sql in own and other.sql not in own and one.type == other.type:
+                columns[other.sql] = one.sql
+    return (Listing(public.source, tuple(columns.items())),)
 
 
 def _is_shared(left: Relation, right: Relation, pairs: list[tuple[Value, Value]]) -> bool:

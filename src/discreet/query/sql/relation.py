@@ -16,6 +16,8 @@ from discreet.query.sql.value import Value, renamed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from discreet.query.sql.possible import Listing
+
 __all__ = ["Field", "Relation", "Step", "alias_mark", "settled"]
 
 OPEN, CLOSE = "\ue000", "\ue001"  # private-use characters: names of ours that no question can contain
@@ -76,6 +78,7 @@ class Relation:
     exactly one row. `arbitrary`: what is in it may depend on an order of rows that nothing fixes. `declared` are pairs
     of SQL for tables that are declared to have one row for each unit: as it is, and with that enforced; `rows_per_unit`
     relies on the second. `numbered` are columns, in SQL, that number the rows of each unit: no two of them share one.
+    `listings` are the public tables that its rows are joined to.
     """
 
     source: str
@@ -92,6 +95,7 @@ class Relation:
     arbitrary: bool = False
     declared: tuple[tuple[str, str], ...] = ()
     numbered: tuple[str, ...] = ()
+    listings: tuple[Listing, ...] = ()
     step: Step = field(default_factory=lambda: Step("nothing"))
 
     @property

@@ -1,0 +1,122 @@
+"""Groups that no row can be in, by public facts, are not shown: of one public table, or computed from one column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet import Budget, Curator
+from discreet.query import Policy
+from discreet.query.policy import ColumnPolicy, TablePolicy
+from query.tables import without_noise
+
+PLACES = (("Oslo", "NO", "north"), ("Bergen", "NO", "north"), ("Lima", "PE", "south"), ("Rome", "IT", "north"))
+TOWNS = [town for town, _, _ in PLACES]
+NUMBER = 6000
+
+
+def rides() -> pa.Table:
+    stream = np.random.default_rng(3)
+    moments = np.datetime64("2023-01-01") + stream.integers(0, 365 * 86400, NUMBER).astype("timedelta64[s]")
+    towns = [TOWNS[i] for i in stream.integers(0, 3, NUMBER)]  # nobody was in Rome
+    return pa.table({"u": np.arange(NUMBER), "town": towns, "started": moments})
+
+
+RIDES = rides()
+TABLES = {
+    "rides": TablePolicy(
+        RIDES,
+        unit="u",
+        rows_per_unit=1,
+        columns={
+            "town": ColumnPolicy(keys_from="towns.town"),
+            "started": ColumnPolicy(bounds=("2023-01-01", "2023-12-31 23:59:59")),
+        },
+    ),
+    "towns": TablePolicy(
+        pa.table(dict(zip(("town", "land", "part"), map(list, zip(*PLACES, strict=True)), strict=True))),
+        public=True,
+        columns={
+            "town": ColumnPolicy(unique=True),
+            "land": ColumnPolicy(keys_from="towns.land"),
+            "part": ColumnPolicy(keys_from="towns.part"),
+        },
+    ),
+}
+
+
+@pytest.fixture
+def curator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Curator]:
+    without_noise(monkeypatch)
+    budget = Budget(epsilon=100.0, delta=1e-6)
+    with Curator.open(Policy("d", TABLES), budget=budget, ledger=":memory:") as opened:
+        yield opened
+
+
+def expected(text: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect() as engine:
+        engine.register("rides", RIDES)
+        engine.register("towns", TABLES["towns"].source)
+        return engine.execute(text).fetchall()
+
+
+JOINED = "FROM rides JOIN towns USING (town)"
+SAME = {
+    "a day and its name": "SELECT dayname(started) AS d, CAST(started AS DATE) AS day, COUNT(*) AS n FROM rides",
+    "quarters and months": "SELECT quarter(started) AS q, month(started) AS m, COUNT(*) AS n FROM rides",
+    "a year, a month and its name": "SELECT year(started) AS y, date_trunc('month', started) AS m, "
+    "monthname(started) AS name, COUNT(*) AS n FROM rides",
+    "hours are apart": "SELECT hour(started) AS h, dayname(started) AS d, COUNT(*) AS n FROM rides",
+}
+
+
+@pytest.mark.parametrize("text", SAME.values(), ids=SAME)
+def test_keys_of_one_column_give_the_groups_that_the_calendar_has(curator: Curator, text: str) -> None:
+    answer = curator.sql(f"{text} GROUP BY ALL ORDER BY ALL", epsilon=1.0)
+    assert answer.fetchall() == expected(f"{text} GROUP BY ALL ORDER BY ALL")
+    assert answer.intervals().num_rows == len(answer)
+
+
+@pytest.mark.parametrize(
+    ("text", "empty"),
+    [
+        (f"SELECT part, town, COUNT(*) AS n {JOINED} GROUP BY ALL", [("north", "Rome", 0)]),
+        (f"SELECT land, part, COUNT(*) AS n {JOINED} GROUP BY ALL", [("IT", "north", 0)]),
+        (
+            "SELECT c.land, r.town, COUNT(*) AS n FROM rides r LEFT JOIN towns c ON c.town = r.town GROUP BY ALL",
+            [("IT", "Rome", 0)],
+        ),
+        (
+            f"SELECT land, town, n FROM (SELECT part, land, town, COUNT(*) AS n {JOINED} GROUP BY part, land, town)",
+            [("IT", "Rome", 0)],
+        ),
+    ],
+)
+def test_keys_of_one_public_table_give_its_combinations(
+    curator: Curator, text: str, empty: list[tuple[Any, ...]]
+) -> None:
+    answer = curator.sql(text, epsilon=1.0)
+    assert sorted(answer.fetchall()) == sorted([*expected(text), *empty])
+    assert any("those combinations are shown that can be" in line for line in answer.report)
+
+
+def test_numbers_over_groups_take_in_no_group_that_cannot_be(curator: Curator) -> None:
+    inner = "SELECT dayname(started) AS d, CAST(started AS DATE) AS day, COUNT(*) AS n FROM rides GROUP BY ALL"
+    text = f"SELECT d, AVG(n) AS mean, COUNT(*) AS days FROM ({inner}) GROUP BY d ORDER BY d"
+    for row, true in zip(curator.sql(text, epsilon=1.0).fetchall(), expected(text), strict=True):
+        assert row == pytest.approx(true)
+    lands = (
+        f"SELECT part, COUNT(*) AS lands FROM (SELECT part, land, COUNT(*) AS n {JOINED} GROUP BY ALL) GROUP BY part"
+    )
+    assert sorted(curator.sql(lands, epsilon=1.0).fetchall()) == [("north", 2), ("south", 1)]
+
+
+def test_keys_that_have_nothing_to_do_with_each_other_give_all_combinations(curator: Curator) -> None:
+    answer = curator.sql("SELECT town, dayname(started) AS d, COUNT(*) AS n FROM rides GROUP BY ALL", epsilon=1.0)
+    assert len(answer) == 4 * 7
+    assert not any("that can be" in line for line in answer.report)
