@@ -695,3 +695,20 @@ def test_quantiles_of_one_column_are_found_among_the_same_cells(monkeypatch: pyt
             found = measure(session, plan)
         assert made == ["xx", "nn", "xx", "xx"]  # MIN and MAX take another row of each unit
         assert np.all(found.ranks[0].values <= found.ranks[2].values)
+
+
+def test_the_interval_of_a_median_of_whole_numbers_holds_one_that_is_between_two_of_them() -> None:
+    stream = np.random.default_rng(1)
+    ages = np.concatenate([stream.integers(20, 52, 399), [51], [52], stream.integers(52, 84, 399)])
+    assert np.median(ages) == 51.5
+    rows, held = pa.table({"u": range(800), "age": ages}), 0
+    budget, columns = Budget(epsilon=500.0), {"age": {"bounds": (18, 90)}}
+    with Curator.open(
+        rows, unit="u", name="t", budget=budget, ledger=":memory:", columns=columns, rows_per_unit=1
+    ) as curator:
+        for _ in range(60):
+            answer = curator.sql("SELECT MEDIAN(age) AS m FROM t", epsilon=1.0, reuse=False)
+            [row] = answer.intervals(0.95).to_pylist()
+            held += row["m_low"] <= 51.5 <= row["m_high"]
+            assert 18 <= row["m_low"] <= row["m"] <= row["m_high"] <= 90
+    assert held > 0.8 * 60

@@ -30,6 +30,8 @@ __all__ = ["noisy_table"]
 Interval = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 
 _EPOCH = dt.date(1970, 1, 1)
+_HALF = 0.5
+"""Quantiles of whole numbers are found as one of them, and are between two of them where these are equally near."""
 
 
 def noisy_table(
@@ -104,7 +106,9 @@ def _interval(measured: Measured, aggregate: Aggregate, confidence: float) -> In
     function = aggregate.function
     if aggregate in measured.plan.ranks:
         low = _in_order(measured, aggregate, lambda rank: rank.interval(confidence)[0])
-        return low, _in_order(measured, aggregate, lambda rank: rank.interval(confidence)[1])
+        high = _in_order(measured, aggregate, lambda rank: rank.interval(confidence)[1])
+        half = _HALF if function == "quantile" and aggregate.kind == "integer" else 0.0
+        return _within(low - half, aggregate.bounds), _within(high + half, aggregate.bounds)
     if aggregate in measured.plan.distincts:
         low, high = measured.distincts[measured.plan.distincts.index(aggregate)].interval(confidence)
         return _within(low, _possible(aggregate)), _within(high, _possible(aggregate))
