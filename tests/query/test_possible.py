@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import Budget, Curator
+from discreet.errors import QueryRefused
 from discreet.query import Policy
 from discreet.query.policy import ColumnPolicy, TablePolicy
 from query.tables import without_noise
@@ -120,3 +121,29 @@ def test_keys_that_have_nothing_to_do_with_each_other_give_all_combinations(cura
     answer = curator.sql("SELECT town, dayname(started) AS d, COUNT(*) AS n FROM rides GROUP BY ALL", epsilon=1.0)
     assert len(answer) == 4 * 7
     assert not any("that can be" in line for line in answer.report)
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("town = 'oslo'", "no key that the policy lists for town meets town = 'oslo': did you mean 'Oslo'?"),
+        ("town IN ('Paris', 'Bonn')", "no key that the policy lists for town meets town IN ('Paris', 'Bonn')"),
+        ("started >= '2024-01-01'", "no value within the bounds of started meets started >= '2024-01-01'"),
+        ("u > 3 AND started < DATE '2022-01-01'", "no value within the bounds of started meets started <"),
+        ("town = 'Oslo'", ""),
+        ("town IS NULL", ""),
+        ("town <> 'Oslo' AND started >= '2023-12-31'", ""),
+        ("u IS NOT NULL", ""),
+    ],
+)
+def test_conditions_that_no_value_of_the_policy_meets_have_a_caution(
+    curator: Curator, condition: str, said: str
+) -> None:
+    text = f"SELECT COUNT(*) AS n FROM rides WHERE {condition}"
+    for cautions in (curator.explain(text, epsilon=1.0).cautions, curator.sql(text, epsilon=1.0).cautions):
+        assert any(said in line for line in cautions) if said else not any("by the policy" in line for line in cautions)
+
+
+def test_rows_of_nobody_cannot_be_asked_for(curator: Curator) -> None:
+    with pytest.raises(QueryRefused, match="rows without a unit are in no answer"):
+        curator.sql("SELECT COUNT(*) AS n FROM rides WHERE u IS NULL", epsilon=1.0)

@@ -19,7 +19,7 @@ from discreet.query.intervals import picks_rows, takes_extremes, with_intervals
 from discreet.query.losses import summed
 from discreet.query.pooling import pairs_for
 from discreet.query.projection import plain_columns, projected
-from discreet.query.report import bound_names, cuts_of, doubts_of, large_delta, rank_doubts_of
+from discreet.query.report import bound_names, cuts_of, doubts_of, large_delta, rank_doubts_of, vain_conditions
 
 if TYPE_CHECKING:
     import os
@@ -203,13 +203,14 @@ class Answer:
         return self._cautions()
 
     def _cautions(self, *, grave: bool = False) -> tuple[str, ...]:
-        price, found = large_delta(self.target, [block.plan for block in self._measured]), list[str]()
+        plans, found = [block.plan for block in self._measured], list[str]()
+        before = [*large_delta(self.target, plans), *vain_conditions(plans)]
         for block in self._measured:
             found += doubts_of(block.plan, block.doubts, grave=grave) + rank_doubts_of(block.plan, block.ranks)
             found += cuts_of(block.plan, block.bounds)
         if any(block.groups > 1 for block in self._measured) and picks_rows(self.question):
             found.append(_PICKED)
-        return tuple(dict.fromkeys([*price, *found] if len(self) else price))
+        return tuple(dict.fromkeys([*before, *found] if len(self) else before))
 
     @cached_property
     def _with_ends(self) -> tuple[str, dict[str, str]]:

@@ -14,7 +14,7 @@ from discreet.query.choices import bound_of
 from discreet.query.intervals import noisy_columns
 from discreet.query.laws import half_width_of_sum
 from discreet.query.losses import excess, usual
-from discreet.query.report import in_words, large_delta, report_of
+from discreet.query.report import in_words, large_delta, report_of, vain_conditions
 
 if TYPE_CHECKING:
     from discreet.accounting import Cost
@@ -53,8 +53,8 @@ class Explanation:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What is wrong with the price: a delta that protects little."""
-        return tuple(large_delta(self.target, self.plans))
+        """What may be wrong: a delta that protects little, a condition that no row can meet by the policy."""
+        return (*large_delta(self.target, self.plans), *vain_conditions(self.plans))
 
     def errors(self, confidence: float = 0.95) -> dict[str, float | None]:
         """The half-width of each aggregate's interval at this confidence, where it is known in advance, by column.

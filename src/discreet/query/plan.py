@@ -86,7 +86,7 @@ class Block:
     of rows that one unit can have at most, where the operators guarantee it (1 at row level without joins), else None.
     `row_level` says that the unit is the row: then there is no `u` and `rows_per_unit` is not None. `alone` has the
     `rows` for each argument without the others, under the name x, and for "" those without any: questions share them
-    that differ in what else they ask.
+    that differ in what else they ask. `vain` says which conditions no value meets that the policy knows.
     """
 
     rows: str
@@ -97,6 +97,7 @@ class Block:
     tables: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     alone: tuple[tuple[str, str], ...] = ()
+    vain: tuple[str, ...] = ()
 
     @property
     def repeatable(self) -> bool:

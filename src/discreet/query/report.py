@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from discreet.query.ranks.answer import RankAnswer
     from discreet.query.target import Target
 
-__all__ = ["bound_names", "cuts_of", "doubts_of", "in_words", "large_delta", "rank_doubts_of", "report_of"]
+__all__ = [
+    "bound_names",
+    "cuts_of",
+    "doubts_of",
+    "in_words",
+    "large_delta",
+    "rank_doubts_of",
+    "report_of",
+    "vain_conditions",
+]
 
 _LARGE_DELTA = 1e-3
 """A larger one is no small probability, however few people a table is about."""
@@ -44,6 +53,12 @@ def large_delta(target: Target | None, plans: Sequence[Private]) -> list[str]:
     less = f"less noise is added than epsilon = {target.epsilon:g} alone would need"
     usual = "a delta far below 1 / (number of units) is usual"
     return [f"delta = {target.delta:g} is large: with this probability the price promises nothing, and {less}; {usual}"]
+
+
+def vain_conditions(plans: Sequence[Private]) -> list[str]:
+    """What to say about conditions that no row meets, if the policy is right."""
+    found = dict.fromkeys(line for plan in plans for line in plan.block.vain)
+    return [f"there may be no such row, by the policy: {line}" for line in found]
 
 
 def in_words(plan: Private, moment: Moment) -> str:

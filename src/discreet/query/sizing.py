@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.query.choices import CANDIDATES, FINE, bound_of, choose_bound, fine_number_of
+from discreet.query.choices import CANDIDATES, FINE, STEPS, bound_of, choose_bound, fine_number_of
 from discreet.query.curve import Curve, shape_of
 from discreet.query.losses import SURELY
 from discreet.query.remembered import ALARM, Choice
@@ -47,6 +47,10 @@ where it is asked a second time; and by which part of them it may be off."""
 
 _AT_END = 0.5
 """How many units may be counted beyond an end, times epsilon: there should be none, and this is enough."""
+
+_FAR_FROM_END, _LESS_LIKELY = 2.0 * STEPS, 0.55
+"""Two octaves: who is further beyond an end is not one of those who are just not as many as the others; and what such
+units count, because tables in which everybody has one row are many, and few of these have robots."""
 
 _ENOUGH, _WEIGHTY, _WEAKEST = 6.0, 7.0, 1.0
 """Units that are on no curve, times the epsilon of a choice of a bound because of them: so many are enough, and where
@@ -191,8 +195,10 @@ def _counted(
     may exceed that of this number.
     """
     if not isinstance(shape, Curve):
-        beyond = counts([number])[0] - allowed
-        return _Counted(beyond <= _AT_END * noise, beyond, number)
+        far = min(number + _FAR_FROM_END, float(CANDIDATES[-1]))
+        inner, outer = counts([number, far])
+        beyond = _LESS_LIKELY * outer
+        return _Counted(inner <= allowed + _AT_END * noise and beyond <= ALARM * noise, beyond, far)
     watched = min(_WATCHED * noise, shape.most)
     near, far = (fine_number_of(shape.bound(above)) for above in (watched, min(allowed, _FAR * watched)))
     outside = shape.above(bound_of(far))

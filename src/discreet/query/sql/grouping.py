@@ -324,6 +324,7 @@ class Grouping:
             relation.tables,
             tuple(notes),
             tuple(alone.items()),
+            relation.vain,
         )
         grouped = f" by {', '.join(key.label for key in keys)}" if keys else ""
         what = ", ".join(one.label for one in block.aggregates) or "which groups exist"

@@ -184,6 +184,7 @@ def _combined(planner: Planner, sides: _Sides, conditions: list[str], pairs: lis
         arbitrary=left.arbitrary or right.arbitrary,
         declared=left.declared + right.declared,
         listings=left.listings + right.listings + _listings(sides, pairs),
+        vain=left.vain + right.vain,
         step=Step(verb.lower(), words if level in ("unit", "row") else "", (left.step, right.step)),
     )
 

@@ -18,6 +18,7 @@ from sqlglot import exp
 from discreet.query.sql.days import DAY_MICROSECONDS
 from discreet.query.sql.domain import values_that_meet
 from discreet.query.sql.expressions import moment
+from discreet.query.sql.text import closest
 from discreet.query.sql.value import number_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def narrowed(relation: Relation, rows: Rows, condition: exp.Expr) -> Relation:
     """The relation whose rows meet the condition, with what that says about single columns."""
     if not relation.private:
         return relation
-    fields = list(relation.fields)
+    fields, vain = list(relation.fields), list(relation.vain)
     for part in _conjuncts(condition):
         if part.find(exp.Query):
             continue
@@ -46,8 +47,44 @@ def narrowed(relation: Relation, rows: Rows, condition: exp.Expr) -> Relation:
             continue
         (field,) = columns.values()
         place = next(i for i, one in enumerate(relation.fields) if one is field)
-        fields[place] = _field(fields[place], rows, part, field.value)
-    return replace(relation, fields=tuple(fields))
+        if field.value.is_unit:
+            _check_unit(rows, part)
+            continue
+        meeting = _meeting(rows, part, field.value)
+        vain += _vain(fields[place], rows, part, meeting)
+        fields[place] = _field(fields[place], rows, part, field.value, meeting)
+    return replace(relation, fields=tuple(fields), vain=tuple(vain))
+
+
+def _check_unit(rows: Rows, part: exp.Expr) -> None:
+    """Refuses to ask about rows of nobody, which are in no answer."""
+    if isinstance(part, exp.Is) and isinstance(part.expression, exp.Null) and isinstance(part.this, exp.Column):
+        raise rows.source.refusal(
+            "rows without a unit are in no answer, and no other row meets this condition",
+            advice="leave it out; whoever owns the table can count such rows without a budget",
+            at=part,
+        )
+
+
+def _meeting(rows: Rows, part: exp.Expr, column: Value) -> tuple[Any, ...] | None:
+    """The public values of a column that meet a condition; None if it has none, or is computed."""
+    if column.inputs is None or [one.sql for one in column.inputs] != [column.sql]:
+        return None
+    return values_that_meet(rows.truth(part), column.inputs[0])
+
+
+def _vain(field: Field, rows: Rows, part: exp.Expr, meeting: tuple[Any, ...] | None) -> list[str]:
+    """What to say about a condition that no value meets which the policy knows: a misspelt key, or out of bounds."""
+    value, written = field.value, rows.source.written(part)
+    if meeting == () and value.kind == "text" and isinstance(part, exp.EQ | exp.In | exp.Like | exp.ILike):
+        texts = [str(node.this) for node in part.find_all(exp.Literal) if node.is_string]
+        known = [str(one) for one in value.values or () if one is not None]
+        meant = f": {closest(texts[0], known).removesuffix('.')}" if len(texts) == 1 else ""
+        return [f"no key that the policy lists for {field.name} meets {written}{meant}"]
+    low, high = _range(rows, part, value)
+    if max(value.bounds[0], low) > min(value.bounds[1], high):
+        return [f"no value within the bounds of {field.name} meets {written}"]
+    return []
 
 
 def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
@@ -55,18 +92,15 @@ def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
     return [*_conjuncts(node.left), *_conjuncts(node.right)] if isinstance(node, exp.And) else [node]
 
 
-def _field(field: Field, rows: Rows, part: exp.Expr, column: Value) -> Field:
+def _field(field: Field, rows: Rows, part: exp.Expr, column: Value, meeting: tuple[Any, ...] | None) -> Field:
     """The field, perhaps narrowed already, after one more condition on its column as it was."""
     value = field.value
-    if value.is_unit:
-        return field
     low, high = _range(rows, part, value)
     bounds = (max(value.bounds[0], low), min(value.bounds[1], high))
     if math.isfinite(column.bounds[0]) and math.isfinite(column.bounds[1]) and bounds[0] < bounds[1]:
         value = replace(value, bounds=bounds)
     if column.inputs is not None and [one.sql for one in column.inputs] == [column.sql]:  # a column, nothing computed
-        meeting = values_that_meet(rows.truth(part), column.inputs[0])
-        left = () if meeting is None else tuple(one for one in value.values or () if one in meeting)
+        left = tuple(one for one in value.values or () if one in (meeting or ()))
         if left:
             value = replace(value, values=left, inputs=(replace(column.inputs[0], values=left),))
     elif value.values is not None and value.inputs is None and _is_no_null(part):

@@ -78,7 +78,8 @@ class Relation:
     exactly one row. `arbitrary`: what is in it may depend on an order of rows that nothing fixes. `declared` are pairs
     of SQL for tables that are declared to have one row for each unit: as it is, and with that enforced; `rows_per_unit`
     relies on the second. `numbered` are columns, in SQL, that number the rows of each unit: no two of them share one.
-    `listings` are the public tables that its rows are joined to.
+    `listings` are the public tables that its rows are joined to. `vain` says which conditions no value meets that the
+    policy knows.
     """
 
     source: str
@@ -96,6 +97,7 @@ class Relation:
     declared: tuple[tuple[str, str], ...] = ()
     numbered: tuple[str, ...] = ()
     listings: tuple[Listing, ...] = ()
+    vain: tuple[str, ...] = ()
     step: Step = field(default_factory=lambda: Step("nothing"))
 
     @property
