@@ -429,3 +429,18 @@ def test_quantiles_of_one_argument_are_in_order_with_their_intervals(monkeypatch
             assert [row[name] for name in names] == sorted(raw[name] for name in names)
         assert all(row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] for name in "abc")
         assert row["most"] == raw["most"]
+
+
+def test_the_average_of_what_each_person_has_allows_for_what_the_bound_on_its_sum_cuts_off() -> None:
+    """Everybody counts once, so nothing is cut off the number of people; the sum is too small by a few large ones."""
+    stream = np.random.default_rng(4)
+    totals = np.round(stream.lognormal(3, 1.2, 20_000), 2)
+    rows, held = pa.table({"u": range(20_000), "x": totals}), 0
+    for _ in range(60):
+        with Curator.open(
+            rows, unit="u", name="t", budget=Budget(epsilon=2.0), ledger=":memory:", rows_per_unit=1
+        ) as curator:
+            [row] = curator.sql("SELECT AVG(x) AS m FROM t", epsilon=1.0).intervals(0.95).to_pylist()
+        held += row["m_low"] <= totals.mean() <= row["m_high"]
+        assert row["m_high"] - row["m"] > 1.3 * (row["m"] - row["m_low"])
+    assert held > 0.85 * 60

@@ -156,26 +156,37 @@ class NoisySum:
         return value - reach + np.minimum(lost, 0.0), value + reach + np.maximum(lost, 0.0)
 
     def ratio_interval(
-        self, other: NoisySum, confidence: float, shift: float = 0.0
+        self, other: NoisySum, confidence: float, shift: float = 0.0, *, cancels: bool = True
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """All r for which self - r * other is 0 within its noise, plus the shift; unbounded where other may be 0.
 
         [Fieller 1954], with the exact law of the sum of two Laplace noises in place of the normal one. Staircase noise
-        is not used for ratios.
+        is not used for ratios. What both have lost `cancels`, as far as it does; if nothing can be cut off the other
+        one, this one has its allowance.
         """
         ratio = np.divide(self.values, other.values, out=np.full(self.values.shape, np.nan), where=other.values != 0)
-        low = self._end(other, ratio, confidence, -1.0)
-        high = self._end(other, ratio, confidence, +1.0)
+        lost = np.zeros(1) if cancels else self.lost
+        low = self._end(other, ratio, confidence, -1.0, lost)
+        high = self._end(other, ratio, confidence, +1.0, lost)
         unsure = np.abs(other.values) <= other.half_width(confidence)
         low[unsure], high[unsure] = -np.inf, np.inf
         return low + shift, high + shift
 
-    def _end(self, other: NoisySum, ratio: NDArray[np.float64], confidence: float, sign: float) -> NDArray[np.float64]:
+    def _end(
+        self,
+        other: NoisySum,
+        ratio: NDArray[np.float64],
+        confidence: float,
+        sign: float,
+        lost: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
         """Fixed point of r = ratio ± q(r) / |other|, where q(r) is the quantile of |noise - r * noise of other|."""
+        more = np.maximum(sign * lost, 0.0)
 
         def wide(end: NDArray[np.float64]) -> NDArray[np.float64]:
             scales = (self.scale, np.abs(end) * other.scale)
-            return _reach_of_sum(scales, np.zeros(1), confidence, gaussian=self.gaussian) / np.abs(other.values)
+            reach = _reach_of_sum(scales, np.abs(lost), confidence, gaussian=self.gaussian)
+            return (reach + more) / np.abs(other.values)
 
         return _settled(ratio, wide, sign)
 

@@ -145,6 +145,8 @@ def _of_plan(plan: Private) -> list[str]:
         aggregate.label
         for aggregate in plan.block.aggregates
         if aggregate.function.startswith(("avg", "variance", "stddev")) and aggregate.bounds is None
+        # what is cut off the sum alone is allowed for, where everybody counts once
+        if aggregate.function != "avg" or plan.known_bound(moments_of(aggregate, plan.block.aggregates)[1]) is None
     ]
     if unbounded:
         lines.append(
