@@ -71,7 +71,8 @@ def spelled_out(rows: Rows, node: exp.Expr, *, bounded: bool) -> exp.Expr:
             if bounded:
                 raise rows.source.refusal(
                     f"'{rows.source.written(node)}' needs bounds of {rows.source.written(argument)}",
-                    advice="declare bounds of the column in the policy, or write LEAST(GREATEST(x, 0), 100)",
+                    advice="declare bounds of the column in the policy, or write LEAST(GREATEST(x, 0), 100), since "
+                    "those of a call or of OPTIONS come too late here; state max_rows, too, if people have many rows",
                     at=argument,
                 )
             low = high = 0.0
