@@ -144,6 +144,11 @@ def test_conditions_that_no_value_of_the_policy_meets_have_a_caution(
         assert any(said in line for line in cautions) if said else not any("by the policy" in line for line in cautions)
 
 
+def test_keys_that_are_always_missing_together_leave_an_answer(curator: Curator) -> None:
+    text = "SELECT NULLIF(town, town) AS a, NULLIF(town, town) || town AS b, COUNT(*) AS n FROM rides GROUP BY ALL"
+    assert (None, None, NUMBER) in curator.sql(text, epsilon=1.0).fetchall()
+
+
 def test_rows_of_nobody_cannot_be_asked_for(curator: Curator) -> None:
     with pytest.raises(QueryRefused, match="rows without a unit are in no answer"):
         curator.sql("SELECT COUNT(*) AS n FROM rides WHERE u IS NULL", epsilon=1.0)

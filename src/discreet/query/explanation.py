@@ -128,7 +128,7 @@ class Explanation:
             lines.append(f"  selected privately, failing with probability {plan.allocation.key_delta:g}")
         laws = {
             plan.law(i).kind.capitalize() if plan.law(i).kind != "staircase" else "staircase"
-            for plan in (plan, replace(plan, allocation=plan.allocation.hoped))
+            for plan in (replace(plan, allocation=way) for way in (plan.allocation.hoped, plan.allocation.feared))
             for i in range(len(plan.allocation.noise))
         }
         law = " or ".join(sorted(laws)) or ("Gaussian" if plan.gaussian else "Laplace")

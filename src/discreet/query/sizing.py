@@ -12,9 +12,9 @@ before. A curve is asked how many units are between the size that it says some f
 bound, and how many are beyond; so many are to be there, give or take what noise and the curve may be off. A unit is in
 one of the two ranges, so both counts cost what one costs. More mean that some are on no curve, as robots among people
 are; none mean that sizes end before. Where more are beyond the bound, a larger one is chosen, for up to twice the usual
-price: what a few dozen robots say must not drown in a preference for small bounds. Fewer than about 30 robots may be
-missed at epsilon = 1, and 60 at 0.3, by the count or by a choice after it; and beside a curve intervals are narrower,
-and hold less often then.
+price: what a few dozen robots say must not drown in a preference for small bounds. Beyond an end nobody should be, and
+robots are those who are two octaves beyond it. With 36 robots at epsilon = 1, and 60 at 0.3, a quarter of first answers
+miss them, by the count or by a choice after it; and beside a curve intervals are narrower, and hold less often then.
 """
 
 from __future__ import annotations

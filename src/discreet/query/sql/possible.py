@@ -45,12 +45,11 @@ def possible(keys: Sequence[tuple[Value, str]], listings: Sequence[Listing]) -> 
     """What public facts say about keys, each with the column that shows it."""
     public = [i for i, (value, _) in enumerate(keys) if value.kind in _PLAIN and public_values(value) is not None]
     found = [_listed(keys, public, listing) for listing in listings]
-    left = [set(public)]
-    while left[-1]:
-        rest = left[-1]
+    rest = set(public)
+    while rest:
         alike = _together(keys, rest)
         found.append(_computed(keys, alike))
-        left.append(rest - set(alike))
+        rest -= set(alike)
     return [one for one in found if one is not None]
 
 
@@ -70,7 +69,7 @@ def _computed(keys: Sequence[tuple[Value, str]], places: list[int]) -> Possible 
     """The combinations that the same columns give."""
     values = [keys[i][0] for i in places]
     found = combinations_of(values) if len(places) > 1 else None
-    if found is None or len(found) >= math.prod(len(public_values(value) or ()) for value in values):
+    if not found or len(found) >= math.prod(len(public_values(value) or ()) for value in values):
         return None
     rows = ", ".join(f"({', '.join(map(literal_sql, row))})" for row in found)
     names = [f"v{i}" for i in range(len(places))]
