@@ -63,6 +63,16 @@ def test_looking_spends_nothing_and_writes_nothing(folder: Path, command: str, m
     assert report["target"] == {"epsilon": 0.25, "delta": 1e-8}
 
 
+def test_a_dry_run_says_what_may_be_wrong() -> None:
+    text = f"query run visits.parquet {COUNT} --unit user_id --epsilon 0.5 --delta 0.01 --dry-run"
+    budget = "--budget-epsilon 3 --budget-delta 0.1"
+    by_city = text.replace(COUNT, '"SELECT city, COUNT(*) AS n FROM visits GROUP BY city"')
+    printed = good(f"{by_city} {budget}")
+    assert "caution: delta = 0.01 is large" in printed
+    assert good_json(f"{by_city} {budget}")["cautions"]
+    assert "caution" not in good(f"{text} {budget}")  # a count takes no delta
+
+
 def test_json_has_rows_with_intervals_the_cost_and_the_rules() -> None:
     text = '"SELECT day, city, COUNT(*) AS n FROM visits WHERE items > 100 GROUP BY day, city"'
     empty = good_json(f"query run visits.parquet {text} --unit row --epsilon 0.5 {BUDGET}")

@@ -118,3 +118,31 @@ def test_a_refusal_says_why_more_than_what_is_left_would_fit() -> None:
         assert pure is not None
         assert pure.remaining <= curator.remaining
         assert why not in str(pure)
+
+
+@pytest.mark.filterwarnings("ignore::discreet.errors.VolatileLedger")
+@pytest.mark.parametrize(
+    ("unit", "options"), [("u", {}), ("u", {"max_groups": 1}), ("u", {"max_groups": 4}), ("row", {})]
+)
+def test_groups_of_the_named_size_are_shown_as_often_as_it_says(unit: str, options: dict[str, int]) -> None:
+    groups, budget = 2000, Budget(epsilon=100.0, delta=1e-3)
+    text = "SELECT g, COUNT(*) AS n FROM t GROUP BY g"
+
+    def asked(size: int) -> tuple[str, int]:
+        """What is said, and how many groups of so many units, each in no other, are shown."""
+        data = pa.table({"u": range(groups * size), "g": [i % groups for i in range(groups * size)]})
+        with Curator.open({"t": data}, unit=unit, budget=budget) as curator:
+            return (
+                str(curator.explain(text, epsilon=1, delta=1e-6, **options)),
+                len(curator.sql(text, epsilon=1, delta=1e-6, **options).fetchall()),
+            )
+
+    said, _ = asked(1)
+    found = re.search(r"of groups with (\d+) (\w+) about half are shown, and 95 in 100 of those with (\d+)", said)
+    assert found is not None
+    half, what, nearly = int(found[1]), found[2], int(found[3])
+    assert what == ("rows" if unit == "row" else "units")
+    # they are the smallest whole numbers of which this is true; five standard deviations of the number shown, and more
+    for size, part, apart in ((half, 0.5, 0.06), (nearly, 0.95, 0.025)):
+        assert asked(size)[1] > (part - apart) * groups
+        assert asked(size - 1)[1] < (part + apart) * groups

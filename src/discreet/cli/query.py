@@ -133,6 +133,8 @@ def run(
             if json:
                 as_json({"command": "query run", "dry_run": True, **_explained(data, planned)})
             else:
+                for caution in planned.cautions:
+                    typer.echo(f"caution: {caution}")
                 typer.echo("Nothing was spent.")
             return
         if not looks or (planned.target is None and budget is None):  # a budget that is stated here is kept

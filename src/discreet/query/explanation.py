@@ -12,6 +12,7 @@ from discreet.arguments import unit_fraction
 from discreet.errors import left
 from discreet.query.choices import bound_of
 from discreet.query.intervals import noisy_columns
+from discreet.query.keys import units_shown
 from discreet.query.laws import half_width_of_sum
 from discreet.query.losses import excess, usual
 from discreet.query.report import in_words, large_delta, report_of, vain_conditions
@@ -126,6 +127,7 @@ class Explanation:
             lines.append(f"  {plan.cells} public groups, whether anybody is in them or not")
         elif plan.block.keys:
             lines.append(f"  selected privately, failing with probability {plan.allocation.key_delta:g}")
+            lines.append(f"  {_least_groups(plan)}")
         laws = {
             plan.law(i).kind.capitalize() if plan.law(i).kind != "staircase" else "staircase"
             for plan in (replace(plan, allocation=way) for way in (plan.allocation.hoped, plan.allocation.feared))
@@ -157,6 +159,21 @@ class Explanation:
             columns = [name for name in self._columns(number, aggregate) if name != aggregate.label]
             lines.append(f"  {' = '.join([*columns, aggregate.label])}: {known}")
         return [*lines, ""]
+
+
+def _least_groups(plan: Private) -> str:
+    """How large a group must be to be shown."""
+    groups = None if plan.gaussian else plan.groups or 1
+    if plan.block.row_level:
+        groups = plan.block.rows_per_unit or 1
+    most, gaussian = plan.most_groups, plan.gaussian
+    half, nearly = (
+        units_shown(plan.allocation, part, gaussian=gaussian, groups=groups, most=most) for part in (0.5, 0.95)
+    )
+    what = "rows" if plan.block.row_level else "units"
+    weighed = gaussian and not plan.block.row_level and most > 1
+    shared = "; a unit in k groups counts 1/√k in each" if weighed else ""
+    return f"of groups with {half} {what} about half are shown, and 95 in 100 of those with {nearly}{shared}"
 
 
 def _noise(plan: Private, moment: Moment, multiplier: float) -> str:

@@ -39,7 +39,15 @@ if TYPE_CHECKING:
     from discreet.noise import Generator
     from discreet.query.allocation import Allocation
 
-__all__ = ["MOST_GROUPS", "WEIGHT", "kept_by_count", "kept_by_weight", "threshold", "threshold_of_copies"]
+__all__ = [
+    "MOST_GROUPS",
+    "WEIGHT",
+    "kept_by_count",
+    "kept_by_weight",
+    "threshold",
+    "threshold_of_copies",
+    "units_shown",
+]
 
 MOST_GROUPS = 1 << 16
 WEIGHT = 1 << 20
@@ -96,10 +104,9 @@ def kept_by_weight(
     A unit has at most `most` weights, which are equal and have l2 norm 1. Or it gives weight 1 to each of at most
     `groups`, or several of them to one, and then everything is scaled by that number.
     """
-    noise, failure = allocation.key_noise, allocation.key_delta
     unit = WEIGHT * (groups or 1)
-    least = threshold(noise, failure, most) if groups is None else threshold_of_copies(noise, failure, groups)
-    noisy = weights + rounded_gaussian(noise * unit * (1 + 1e-12), weights.size, generator=generator)
+    least = _least_weight(allocation, groups=groups, most=most)
+    noisy = weights + rounded_gaussian(allocation.key_noise * unit * (1 + 1e-12), weights.size, generator=generator)
     kept = noisy >= math.ceil(least * unit) + 1
     return kept, noisy[kept]
 
@@ -113,3 +120,22 @@ def kept_by_count(
     kept = np.zeros(units.size, dtype=bool)
     kept[np.asarray(shown, dtype=np.int64)] = True
     return kept
+
+
+def units_shown(
+    allocation: Allocation, confidence: float, *, gaussian: bool, groups: int | None = None, most: int = MOST_GROUPS
+) -> int:
+    """How many units a group needs to be kept with this probability, if they are in no other group.
+
+    The arguments are those with which groups are kept: `gaussian` by weight, else by count.
+    """
+    if not gaussian:
+        selection = KeySelection(epsilon=allocation.key_epsilon, delta=allocation.key_delta, keys_per_unit=groups or 1)
+        return int(selection.error(confidence))
+    least = _least_weight(allocation, groups=groups, most=most)
+    return max(1, math.ceil((groups or 1) * (least + allocation.key_noise * score(math.log1p(-confidence)))))
+
+
+def _least_weight(allocation: Allocation, *, groups: int | None, most: int) -> float:
+    noise, failure = allocation.key_noise, allocation.key_delta
+    return threshold(noise, failure, most) if groups is None else threshold_of_copies(noise, failure, groups)
