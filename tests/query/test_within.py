@@ -25,6 +25,8 @@ INNER = (
     "NTILE(3) OVER (PARTITION BY u ORDER BY x DESC)",
     "LAG(x) OVER (PARTITION BY u ORDER BY k)",
     "LEAD(c, 2) OVER (PARTITION BY u ORDER BY x)",
+    "LAG(k, 1, -1) OVER (PARTITION BY u ORDER BY k)",
+    "LEAD(c, 2, 'none') OVER (PARTITION BY u, k ORDER BY x)",
     "FIRST_VALUE(x) OVER (PARTITION BY u ORDER BY k DESC)",
     "LAST_VALUE(x) OVER (PARTITION BY u, k ORDER BY c ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)",
     "MIN(x) OVER (PARTITION BY u)",
@@ -277,3 +279,85 @@ def test_what_all_rows_of_a_person_share_leaves_them_in_one_group(value: str, sh
             "GROUP BY u)"
         ).fetchone()
     assert (most == 1) == shared
+
+
+NAMED = [
+    ("RANK() OVER w", "w AS (PARTITION BY user_id ORDER BY day)", "RANK() OVER (PARTITION BY user_id ORDER BY day)"),
+    (
+        "SUM(age) OVER (W ROWS 2 PRECEDING)",
+        "w AS (PARTITION BY user_id ORDER BY day)",
+        "SUM(age) OVER (PARTITION BY user_id ORDER BY day ROWS 2 PRECEDING)",
+    ),
+    (
+        "FIRST_VALUE(city) OVER v",
+        "w AS (PARTITION BY user_id), v AS (w ORDER BY day DESC)",
+        "FIRST_VALUE(city) OVER (PARTITION BY user_id ORDER BY day DESC)",
+    ),
+    (
+        "COUNT(*) OVER f",
+        "f AS (PARTITION BY user_id ORDER BY day ROWS 2 PRECEDING)",
+        "COUNT(*) OVER (PARTITION BY user_id ORDER BY day ROWS 2 PRECEDING)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("value", "clause", "spelled"), NAMED)
+def test_a_window_with_a_name_is_what_the_name_stands_for(value: str, clause: str, spelled: str) -> None:
+    named = f"SELECT v, COUNT(*) AS n FROM (SELECT {value} AS v FROM visits WINDOW {clause}) GROUP BY v"
+    plain = f"SELECT v, COUNT(*) AS n FROM (SELECT {spelled} AS v FROM visits) GROUP BY v"
+    assert parse(named, shop.CATALOG).blocks == parse(plain, shop.CATALOG).blocks
+    with shop.connection() as engine:
+        assert sorted(engine.execute(named).fetchall(), key=str) == sorted(engine.execute(plain).fetchall(), key=str)
+
+
+def test_names_of_windows_work_in_qualify_and_over_answers() -> None:
+    named = "SELECT city, COUNT(*) AS n FROM ({}) GROUP BY city"
+    first = "SELECT city FROM visits {}QUALIFY ROW_NUMBER() OVER {} = 1"
+    over = "(PARTITION BY user_id ORDER BY day)"
+    asked = parse(named.format(first.format(f"WINDOW w AS {over} ", "w")), shop.CATALOG)
+    assert asked.blocks == parse(named.format(first.format("", over)), shop.CATALOG).blocks
+    ranked = "SELECT category, COUNT(*) AS n, RANK() OVER {} AS r FROM visits GROUP BY category{}"
+    asked = parse(ranked.format("w", " WINDOW w AS (ORDER BY COUNT(*) DESC)"), shop.CATALOG)
+    assert asked.after == parse(ranked.format("(ORDER BY COUNT(*) DESC)", ""), shop.CATALOG).after
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT LAG(age) OVER v AS x FROM visits WINDOW w AS (PARTITION BY user_id)", "no window named v; there is w"),
+        ("SELECT LAG(age) OVER v AS x FROM visits", "write WINDOW v AS"),
+        ("SELECT LAG(age) OVER w AS x FROM visits WINDOW w AS (ORDER BY day)", "sees rows of several people"),
+        (
+            "SELECT LAG(age) OVER (w PARTITION BY city) AS x FROM visits WINDOW w AS (PARTITION BY user_id)",
+            "cannot be read|has this part already",
+        ),
+        (
+            "SELECT LAG(age) OVER (w ORDER BY city) AS x FROM visits WINDOW w AS (PARTITION BY user_id ORDER BY day)",
+            "has this part already",
+        ),
+        (
+            "SELECT COUNT(*) OVER (w ORDER BY day) x FROM visits WINDOW w AS (PARTITION BY user_id ROWS 1 PRECEDING)",
+            "has this part already",
+        ),
+        (
+            "SELECT LAG(age) OVER w AS x FROM visits WINDOW w AS (PARTITION BY user_id), W AS (PARTITION BY user_id)",
+            "two windows named",
+        ),
+        (
+            "SELECT x FROM (SELECT LAG(age) OVER w AS x, user_id FROM visits) WINDOW w AS (PARTITION BY user_id)",
+            "no window named w",
+        ),
+    ],
+)
+def test_names_of_windows_that_mean_nothing_are_refused(text: str, message: str) -> None:
+    with pytest.raises(QueryRefused, match=message):
+        parse(f"SELECT COUNT(x) FROM ({text})", shop.CATALOG)
+
+
+def test_a_default_counts_among_what_is_known_of_the_values() -> None:
+    text = "SELECT was, SUM(b) AS s FROM (SELECT LAG(category, 1, 9) OVER w AS was, LAG(age, 2, -5) OVER w AS b FROM "
+    (block,) = parse(
+        f"{text} visits WINDOW w AS (PARTITION BY user_id ORDER BY moment)) GROUP BY was", shop.CATALOG
+    ).blocks
+    assert set(block.keys[0].values or ()) == {0, 1, 2, 3, 4, 9, None}
+    assert block.aggregates[0].bounds == (-5.0, 120.0)

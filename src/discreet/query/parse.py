@@ -127,6 +127,7 @@ def _tree(source: Source, catalog: Catalog) -> tuple[Any, tuple[tuple[str, Any],
     from sqlglot.errors import SqlglotError
 
     from discreet.query.sql.options import split_options
+    from discreet.query.sql.spelled import spelled_out
 
     dialect = DuckDB()
     try:
@@ -153,7 +154,7 @@ def _tree(source: Source, catalog: Catalog) -> tuple[Any, tuple[tuple[str, Any],
         )
     if not isinstance(trees[0], exp.Query):
         raise source.refusal("only questions are answered", advice=_NEVER, at=trees[0])
-    return trees[0], options
+    return spelled_out(source, trees[0]), options
 
 
 def _check_top(source: Source, tokens: list[Any]) -> None:

@@ -131,7 +131,7 @@ def _function(at: Expressions, node: exp.Window) -> tuple[str, SqlType, list[Val
     raise at.source.refusal(
         f"'{at.source.written(node)}' is not supported",
         advice="use ROW_NUMBER, RANK, NTILE, LAG, LEAD, FIRST_VALUE, SUM, COUNT, MIN or MAX OVER (...), without "
-        "DISTINCT, FILTER, IGNORE NULLS or a default",
+        "DISTINCT, FILTER or IGNORE NULLS",
         at=node,
     )
 
