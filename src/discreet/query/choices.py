@@ -128,15 +128,15 @@ def tolerated(allowed: float) -> int:
 def preference(epsilon: float, allowed: float, *, units: float = math.inf) -> float:
     """a: strong where the choice is well paid or many units may be above; weak where little is paid.
 
-    The candidates below the units are avoided by their scores, which amount to epsilon times the number of units. A
-    preference that is strong beside that would choose a bound near 0 for small tables. So where there are no fewer than
-    `units`, as far as is known, what is well paid counts for no more than they can bear: C^-a stays weaker than their
-    scores even for sizes of 10^4.
+    The candidates below the units are avoided by their scores, which amount to epsilon times the number of units that
+    are more than allowed. A preference that is strong beside that would choose a bound near 0, for small tables, or
+    where half of the units may be above. So where there are no fewer than `units`, as far as is known, it is no more
+    than they can bear: C^-a stays weaker than their scores even for sizes of 10^4.
     """
     paid = min(4.0, max(_WEAKEST, _WEAKEST + 12 * (epsilon - 0.05)))
     many = 10 * min(1.0, max(0.0, (epsilon * allowed - 1) / 6))
-    bearable = 0.7 * epsilon * max(0.0, units) / math.log(1e4)
-    return max(min(paid, max(_WEAKEST, bearable)), many)
+    bearable = 0.7 * epsilon * max(0.0, units - allowed) / math.log(1e4)
+    return min(max(paid, many), max(_WEAKEST, bearable))
 
 
 def bucket(size: str) -> str:
