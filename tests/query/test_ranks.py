@@ -28,6 +28,7 @@ from discreet.query.options import Options
 from discreet.query.plan import Aggregate, Key
 from discreet.query.private import private_plan
 from discreet.query.ranks import bisection, choice
+from discreet.query.ranks import ends as ends_of
 from discreet.query.ranks import measure as measure_module
 from discreet.query.ranks.answer import RankAnswer
 from discreet.query.ranks.cells import Cells
@@ -146,8 +147,8 @@ def spy_on_choices(monkeypatch: pytest.MonkeyPatch, saw: Callable[[Any], None]) 
         saw(scale)
         return real(*candidates, scale=scale, **named)
 
-    for name in ("exponential_choice", "listed_choice"):
-        monkeypatch.setattr(choice, name, partial(spied, getattr(choice, name)))
+    for module, name in ((ends_of, "exponential_choice"), (choice, "listed_choice")):
+        monkeypatch.setattr(module, name, partial(spied, getattr(module, name)))
 
 
 @given(
@@ -277,7 +278,7 @@ def test_intervals_around_chosen_quantiles_fail_by_the_stated_law_and_widen_with
         ratio = levels.around / levels.place
         u = np.random.default_rng(1).exponential(ratio, 10**6)
         for ends in (1, 2):
-            y = choice._aim(ratio, ends=ends)
+            y = ends_of._aim(ratio, ends=ends)
             fails = np.mean(np.exp(-y) * -np.expm1(-u) / (2 - np.exp(-y - u)))
             assert 0.038 < fails * ends / 2 < 0.047
     units = Units.of(SCALES["positive"], 1.0, 1.0, gaussian=False)
@@ -712,3 +713,27 @@ def test_the_interval_of_a_median_of_whole_numbers_holds_one_that_is_between_two
             held += row["m_low"] <= 51.5 <= row["m_high"]
             assert 18 <= row["m_low"] <= row["m"] <= row["m_high"] <= 90
     assert held > 0.8 * 60
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.9])
+def test_tail_quantiles_without_bounds_have_two_ends_that_hold_where_a_few_hundred_rows_are_beyond(
+    probability: float,
+) -> None:
+    """Of 400 intervals so few hold with probability 1e-9 if nine in ten do; a hundredth may be open."""
+    scale, groups, rows, noise = SCALES["free"], 40, 4000, 3.0
+    aggregate = Aggregate("quantile", "a0", "q", "x0", probability=probability)
+    units = Units.of(scale, 1.0, noise, gaussian=False, probability=probability)
+    hits, closed, draws, within = 0, 0, 0, []
+    for seed in range(10):
+        values = np.random.default_rng(seed).lognormal(8, 1, groups * rows)
+        cells = cells_of(values, scale, units.weight, groups=groups)
+        answer = measure_rank(cells, aggregate, bound=1.0, units=units, noise=noise, gaussian=False, generator=None)
+        exact = np.quantile(values.reshape(rows, groups), probability, axis=0)
+        low, high = answer.interval(0.95)
+        hits += int(np.sum((low <= exact) & (high >= exact)))
+        closed += int(np.sum(np.isfinite(low) & np.isfinite(high)))
+        draws += groups
+        within += ((values.reshape(rows, groups) > low) & (values.reshape(rows, groups) < high)).mean(axis=0).tolist()
+    assert bdtr(hits, draws, 0.94) > ALPHA
+    assert bdtr(closed, draws, 0.98) > ALPHA
+    assert np.median(within) < 0.05  # they hold few of the rows

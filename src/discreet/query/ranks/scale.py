@@ -118,6 +118,17 @@ class Scale:
         """The same with the sign of the value: how much two cells differ, where no bounds are declared."""
         return np.copysign(self.distance(cells), cells)
 
+    def folds(self, cells: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """Where a cell is in factors of e, with the sign of its value; None where cells are even.
+
+        Values below 1 in absolute value, or below a thousandth of the largest one where bounds are declared, are near
+        each other, however many cells there are between them.
+        """
+        if self._even is not None:
+            return None
+        least = 1.0 if self.bounds is None else 1024 * self._quantum
+        return np.copysign(np.log1p(np.abs(self.value(cells.astype(np.float64))) / least), cells)
+
     def value(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
         """The value at a place of the grid: cell i covers the places i to i + 1, and negative cells i - 1 to i.
 
