@@ -152,3 +152,95 @@ def test_keys_that_are_always_missing_together_leave_an_answer(curator: Curator)
 def test_rows_of_nobody_cannot_be_asked_for(curator: Curator) -> None:
     with pytest.raises(QueryRefused, match="rows without a unit are in no answer"):
         curator.sql("SELECT COUNT(*) AS n FROM rides WHERE u IS NULL", epsilon=1.0)
+
+
+def visited() -> pa.Table:
+    """People in four towns, of which the policy lists three, on days of which it lists a year."""
+    stream = np.random.default_rng(4)
+    places = list(PLACES)
+    chosen = [places[i] for i in stream.integers(0, 4, NUMBER)]
+    parts = [("north", "south")[i] for i in stream.integers(0, 2, NUMBER)]  # not those of the towns
+    moments = np.datetime64("2022-06-01") + stream.integers(0, 1000, NUMBER).astype("timedelta64[D]")
+    return pa.table(
+        {"u": np.arange(NUMBER), "town": [town for town, _, _ in chosen], "part": parts, "day": moments.astype("M8[D]")}
+    )
+
+
+VISITED = visited()
+LISTED = TOWNS[:3]
+
+
+@pytest.fixture
+def loose(monkeypatch: pytest.MonkeyPatch) -> Iterator[Curator]:
+    """Rows with values that the policy does not list."""
+    without_noise(monkeypatch)
+    columns = {
+        "town": ColumnPolicy(keys=LISTED),
+        "part": ColumnPolicy(keys=("north", "south")),
+        "day": ColumnPolicy(bounds=("2023-01-01", "2023-12-31")),
+    }
+    tables = {"v": TablePolicy(VISITED, unit="u", rows_per_unit=1, columns=columns), "towns": TABLES["towns"]}
+    budget = Budget(epsilon=100.0, delta=1e-6)
+    with Curator.open(Policy("d", tables), budget=budget, ledger=":memory:") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT v.town, v.part, COUNT(*) AS n FROM v LEFT JOIN towns c ON v.town = c.town AND v.part = c.part",
+        "SELECT town, part, COUNT(*) AS n FROM v LEFT JOIN towns c USING (town, part)",
+        "SELECT v.town, v.part, COUNT(*) AS n FROM towns c RIGHT JOIN v ON v.town = c.town AND v.part = c.part",
+        "SELECT v.town, v.part, c.land, COUNT(*) AS n FROM v LEFT JOIN towns c ON v.town = c.town AND v.part = c.part",
+        "SELECT v.town, c.part, COUNT(*) AS n FROM v JOIN towns c ON v.town = c.town AND v.part = c.part",
+        "SELECT town IN ('Oslo', 'Lima') AS a, town = 'Bergen' AS b, COUNT(*) AS n FROM v",
+        "SELECT upper(town) AS a, town = 'Oslo' AS b, COUNT(*) AS n FROM v",
+        "SELECT town, town = 'Oslo' AS b, COUNT(*) AS n FROM v",
+        "SELECT town, upper(town || part) AS b, COUNT(*) AS n FROM v",
+        "SELECT month(day) AS m, day > DATE '2023-12-31' AS b, COUNT(*) AS n FROM v",
+        "SELECT dayname(day) AS d, dayofyear(day) AS y, COUNT(*) AS n FROM v",
+        "SELECT quarter(day) AS q, month(day) AS m, COUNT(*) AS n FROM v",
+        "SELECT day, dayname(day) AS d, COUNT(*) AS n FROM v",
+        "SELECT year(day) AS y, month(day) AS m, COUNT(*) AS n FROM v",
+    ],
+)
+def test_no_group_that_has_rows_is_taken_for_one_that_cannot_be(loose: Curator, text: str) -> None:
+    """As many rows as are in the groups of the engine whose keys are listed."""
+    keys = [list(one.values or ()) for one in loose.explain(f"{text} GROUP BY ALL", epsilon=1.0).plans[0].block.keys]
+    with duckdb.connect() as engine:
+        engine.register("v", VISITED)
+        engine.register("towns", TABLES["towns"].source)
+        true = {row[:-1]: row[-1] for row in engine.execute(f"{text} GROUP BY ALL").fetchall()}
+    true = {
+        key: n
+        for key, n in true.items()
+        if all(one in some or one is None for one, some in zip(key, keys, strict=True))
+    }
+    found = {row[:-1]: row[-1] for row in loose.sql(f"{text} GROUP BY ALL", epsilon=1.0).fetchall()}
+    assert {key: n for key, n in found.items() if n} == {
+        key: n for key, n in true.items() if key in found or None not in key
+    }
+
+
+@pytest.mark.parametrize("odd", ["\ue0020\ue003", "\ue0000\ue001", "\uf8ff"])
+def test_keys_of_letters_without_a_meaning_are_keys_like_others(monkeypatch: pytest.MonkeyPatch, odd: str) -> None:
+    without_noise(monkeypatch)
+    rows = pa.table({"u": range(300), "t": [odd] * 200 + ["b"] * 100})
+    columns = {"t": ColumnPolicy(keys=(odd, "b"))}
+    policy = Policy("d", {"v": TablePolicy(rows, unit="u", rows_per_unit=1, columns=columns)})
+    with Curator.open(policy, budget=Budget(epsilon=9.0), ledger=":memory:") as opened:
+        text = "SELECT t, upper(t) AS b, COUNT(*) AS n FROM v GROUP BY ALL"
+        assert {(odd, odd.upper(), 200), ("b", "B", 100)} <= set(opened.sql(text, epsilon=1.0).fetchall())
+
+
+def test_a_condition_on_what_is_optional_has_no_caution_and_one_on_numbered_keys_has(loose: Curator) -> None:
+    optional = "SELECT COUNT(*) AS n FROM v LEFT JOIN (SELECT u AS w FROM v WHERE town = 'oslo') s ON v.u = s.w"
+    without = "SELECT COUNT(*) AS n FROM v WHERE u NOT IN (SELECT u FROM v WHERE town = 'oslo')"
+    for text in (optional, without):
+        assert not any("by the policy" in line for line in loose.explain(text, epsilon=1.0).cautions)
+    rows = pa.table({"u": range(300), "k": [1, 2, 3] * 100})
+    policy = Policy("d", {"t": TablePolicy(rows, unit="u", columns={"k": ColumnPolicy(keys=(1, 2, 3))})})
+    with Curator.open(policy, budget=Budget(epsilon=9.0), ledger=":memory:") as opened:
+        for condition, said in (("k = 99", True), ("k IN (7, 8)", True), ("k = 3", False), ("k <> 99", False)):
+            cautions = opened.explain(f"SELECT COUNT(*) AS n FROM t WHERE {condition}", epsilon=1.0).cautions
+            assert any(f"no key that the policy lists for k meets {condition}" in line for line in cautions) == said

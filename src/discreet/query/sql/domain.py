@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["combinations_of", "public_values", "size_of", "values_that_meet"]
 
 MOST_COMBINATIONS, MOST_WITH_NULL = 5000, 20_000
+_CYCLE = 14  # years; after 28 the calendar repeats itself, but for most turns of a century
 MOST_WORTH_KNOWING = 1 << 31  # no number of values that anybody counts is near all whole numbers of 32 bits
 
 
@@ -45,19 +47,41 @@ def public_values(value: Value) -> tuple[Any, ...] | None:
     return tuple(one for one, of_values in found if one is not None or of_values)
 
 
-def combinations_of(values: Sequence[Value]) -> list[tuple[Any, ...]] | None:
-    """The combinations, without NULL, that expressions over the same columns can have; None if these are too many."""
+def combinations_of(values: Sequence[Value], *, around: Sequence[Input] = ()) -> list[tuple[Any, ...]] | None:
+    """The combinations, without NULL, that expressions over the same columns can have; None if these are too many.
+
+    Of the dates `around`, those of `_CYCLE` years before and after are taken in, too: all kinds of years are among
+    them, with their weekdays, whatever the listed ones are.
+    """
     inputs = tuple(dict.fromkeys(column for value in values for column in value.inputs or ()))
-    if math.prod(len(column.values) for column in inputs) > MOST_COMBINATIONS:
+    wide = {column: _days_around(column) for column in around}
+    if math.prod(_length(wide[one]) if one in wide else len(one.values) for one in inputs) > MOST_WITH_NULL:
         return None
     sqls, tables = _over([value.sql for value in values], inputs)
+    for i, column in enumerate(inputs):
+        if column in wide:
+            first, last = (literal_sql(day) for day in wide[column])
+            tables[i] = f"(SELECT CAST(range AS DATE) AS v FROM range({first}, {last}, INTERVAL 1 DAY)) AS d{i}"
     present = " AND ".join(f"{sql} IS NOT NULL" for sql in sqls)
     try:
-        return sandbox().rows(
+        found = sandbox().rows(
             f"SELECT DISTINCT {', '.join(sqls)} FROM {', '.join(tables)} WHERE {present} ORDER BY ALL"
         )
     except EngineError:
         return None
+    listed = [set(public_values(value) or ()) for value in values]
+    kept = [row for row in found if all(one in some for one, some in zip(row, listed, strict=True))]
+    return kept if len(kept) <= MOST_COMBINATIONS else None
+
+
+def _days_around(column: Input) -> tuple[dt.date, dt.date]:
+    """The first of the days, and the one behind the last."""
+    first, last = min(column.values).year - _CYCLE, max(column.values).year + _CYCLE
+    return dt.date(max(first, 1), 1, 1), dt.date(min(last + 1, 9999), 1, 1)
+
+
+def _length(days: tuple[dt.date, dt.date]) -> int:
+    return (days[1] - days[0]).days
 
 
 def _over(sqls: list[str], inputs: tuple[Input, ...]) -> tuple[list[str], list[str]]:

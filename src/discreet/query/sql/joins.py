@@ -184,7 +184,8 @@ def _combined(planner: Planner, sides: _Sides, conditions: list[str], pairs: lis
         arbitrary=left.arbitrary or right.arbitrary,
         declared=left.declared + right.declared,
         listings=left.listings + right.listings + _listings(sides, pairs),
-        vain=left.vain + right.vain,
+        # a condition that no row of the optional side meets leaves the other side as it is
+        vain=(() if side in ("RIGHT", "FULL") else left.vain) + (() if side in ("LEFT", "FULL") else right.vain),
         step=Step(verb.lower(), words if level in ("unit", "row") else "", (left.step, right.step)),
     )
 
@@ -230,7 +231,7 @@ def _listings(sides: _Sides, pairs: list[tuple[Value, Value]]) -> tuple[Listing,
         for one, other in (pair, pair[::-1]):
             if one.sql in own and other.sql not in own and one.type == other.type:
                 columns[other.sql] = one.sql
-    return (Listing(public.source, tuple(columns.items())),)
+    return (Listing(public.source, tuple(columns.items()), frozenset(own), outer=bool(sides.side)),)
 
 
 def _is_shared(left: Relation, right: Relation, pairs: list[tuple[Value, Value]]) -> bool:

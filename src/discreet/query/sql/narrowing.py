@@ -76,10 +76,11 @@ def _meeting(rows: Rows, part: exp.Expr, column: Value) -> tuple[Any, ...] | Non
 def _vain(field: Field, rows: Rows, part: exp.Expr, meeting: tuple[Any, ...] | None) -> list[str]:
     """What to say about a condition that no value meets which the policy knows: a misspelt key, or out of bounds."""
     value, written = field.value, rows.source.written(part)
-    if meeting == () and value.kind == "text" and isinstance(part, exp.EQ | exp.In | exp.Like | exp.ILike):
+    if meeting == () and value.kind in ("text", "integer") and isinstance(part, exp.EQ | exp.In | exp.Like | exp.ILike):
         texts = [str(node.this) for node in part.find_all(exp.Literal) if node.is_string]
         known = [str(one) for one in value.values or () if one is not None]
-        meant = f": {closest(texts[0], known).removesuffix('.')}" if len(texts) == 1 else ""
+        near = closest(texts[0], known).removesuffix(".") if len(texts) == 1 and value.kind == "text" else ""
+        meant = f": {near}" if near else ""
         return [f"no key that the policy lists for {field.name} meets {written}{meant}"]
     low, high = _range(rows, part, value)
     if max(value.bounds[0], low) > min(value.bounds[1], high):

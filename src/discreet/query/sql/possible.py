@@ -4,6 +4,10 @@ Every combination of the values of public keys is a group and is measured, for w
 that Oslo is in Norway, and that 2024-03-01 was a Friday, is not: a group of Oslo and Peru is nobody's whatever the rows
 are, and an average over groups is not to take it in. Such groups are left out of the noisy table, by conditions on its
 keys that depend on public facts alone.
+
+The keys and bounds that a policy lists are no such facts: rows may have other values. They are in no group if the
+column itself is a key. Else what is computed from it may be listed all the same, so that nothing is left out because of
+it; but for dates, of which the calendar is known whatever the rows are.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from discreet.query.sql.domain import combinations_of, public_values
+from discreet.query.sql.types import DATE
 from discreet.query.sql.value import literal_sql
 
 if TYPE_CHECKING:
@@ -27,10 +32,16 @@ _PLAIN = ("text", "integer", "date", "timestamp", "boolean")
 
 @dataclass(frozen=True)
 class Listing:
-    """A public table that rows are joined to: what stands after FROM, and its columns, by SQL that is equal to them."""
+    """A public table that rows are joined to: what stands after FROM, and its columns, by SQL that is equal to them.
+
+    Rows that an `outer` join keeps without a partner have NULL in the columns of the table, its `own`, and anything in
+    those that are equal to them else.
+    """
 
     source: str
     columns: tuple[tuple[str, str], ...]
+    own: frozenset[str]
+    outer: bool
 
 
 @dataclass(frozen=True)
@@ -68,10 +79,16 @@ def _together(keys: Sequence[tuple[Value, str]], places: set[int]) -> list[int]:
 def _computed(keys: Sequence[tuple[Value, str]], places: list[int]) -> Possible | None:
     """The combinations that the same columns give."""
     values = [keys[i][0] for i in places]
-    found = combinations_of(values) if len(places) > 1 else None
+    themselves = {value.sql for value in values}
+    others = [one for value in values for one in value.inputs or () if one.sql not in themselves]
+    if len(places) < 2 or any(one.type_name != DATE.name for one in others):
+        return None
+    found = combinations_of(values, around=others)
     if not found or len(found) >= math.prod(len(public_values(value) or ()) for value in values):
         return None
     rows = ", ".join(f"({', '.join(map(literal_sql, row))})" for row in found)
+    if any("\ue000" <= letter <= "\uf8ff" for letter in rows):  # the marks of `relation` are among these
+        return None
     names = [f"v{i}" for i in range(len(places))]
     return Possible(tuple(places), _exists(keys, places, names, f"(VALUES {rows}) AS can({', '.join(names)})"))
 
@@ -80,7 +97,7 @@ def _listed(keys: Sequence[tuple[Value, str]], public: Sequence[int], listing: L
     """The combinations that are in a public table."""
     columns = dict(listing.columns)
     places = [i for i in public if keys[i][0].sql in columns]
-    if len({columns[keys[i][0].sql] for i in places}) < 2:
+    if len(places) < 2 or (listing.outer and not any(keys[i][0].sql in listing.own for i in places)):
         return None
     return Possible(tuple(places), _exists(keys, places, [columns[keys[i][0].sql] for i in places], listing.source))
 
