@@ -141,18 +141,7 @@ def _of_plan(plan: Private) -> list[str]:
         lines.append(
             "Where a curve through the units' sizes tells what such a bound cuts off, a part of that is added."
         )
-    unbounded = [
-        aggregate.label
-        for aggregate in plan.block.aggregates
-        if aggregate.function.startswith(("avg", "variance", "stddev")) and aggregate.bounds is None
-        # what is cut off the sum alone is allowed for, where everybody counts once
-        if aggregate.function != "avg" or plan.known_bound(moments_of(aggregate, plan.block.aggregates)[1]) is None
-    ]
-    if unbounded:
-        lines.append(
-            f"{', '.join(dict.fromkeys(unbounded))}: the interval does not allow for values that the chosen bound cuts "
-            "off: state bounds where some are many times larger than nearly all others."
-        )
+    lines += _cut_averages(plan)
     if _weighs(plan):
         lines.append("Quantiles weigh down the rows of units that have more rows than nine units in ten.")
     if plan.distincts and not plan.block.row_level:
@@ -165,6 +154,26 @@ def _of_plan(plan: Private) -> list[str]:
     elif plan.block.keys:
         lines.append("Groups in which nobody is are shown, too.")
     return lines
+
+
+def _cut_averages(plan: Private) -> list[str]:
+    """What intervals of averages without declared bounds do not allow for: no count of large units goes with these.
+
+    Where everybody counts once, what is cut off the sum alone is allowed for, as far as sizes fall as they usually do.
+    """
+    asked = plan.block.aggregates
+    found: dict[str, dict[str, None]] = {}
+    for aggregate in asked:
+        if aggregate.function.startswith(("avg", "variance", "stddev")) and aggregate.bounds is None:
+            once = aggregate.function == "avg" and plan.known_bound(moments_of(aggregate, asked)[1]) is not None
+            how = "allows for a few values" if once else "does not allow for values"
+            found.setdefault(how, {})[aggregate.label] = None
+    more = "many times larger than nearly all others"
+    return [
+        f"{', '.join(labels)}: the interval {how} that the chosen bound cuts off: state bounds where "
+        f"{'more than a few are' if 'few' in how else 'some are'} {more}."
+        for how, labels in found.items()
+    ]
 
 
 def _shown(bound: float, kind: str) -> str:

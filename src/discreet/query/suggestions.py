@@ -29,12 +29,12 @@ _DATE = _words("date", "day", "dob", "born", "birth", "birthday", "on", "since",
 _FLAG = _words("is", "has", "was", "flag", "active", "enabled", "deleted", "true")
 _WHOLE = _words(
     "age", "count", "n", "num", "qty", "quantity", "items", "visits", "year", "month", "week", "weekday", "hour",
-    "minute", "minutes", "seconds", "days", "hours", "children", "rank", "size", "floor", "rooms",
+    "minute", "days", "children", "rank", "floor", "rooms",
 )  # fmt: skip
 _REAL = _words(
     "amount", "price", "cost", "spend", "spent", "paid", "fee", "tax", "total", "sum", "balance", "income", "salary",
     "wage", "revenue", "rate", "ratio", "percent", "score", "height", "weight", "width", "length", "distance",
-    "duration", "delay", "speed", "temperature", "value", "bmi", "dose", "discount", "volume", "mean", "average",
+    "duration", "delay", "hours", "minutes", "seconds", "size", "speed", "temperature", "value", "bmi", "dose", "discount", "volume", "mean", "average",
 )  # fmt: skip
 _CATEGORY = _words(
     "city", "country", "region", "state", "county", "district", "zip", "postcode", "sex", "gender", "category", "type",
