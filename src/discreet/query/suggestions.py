@@ -34,7 +34,8 @@ _WHOLE = _words(
 _REAL = _words(
     "amount", "price", "cost", "spend", "spent", "paid", "fee", "tax", "total", "sum", "balance", "income", "salary",
     "wage", "revenue", "rate", "ratio", "percent", "score", "height", "weight", "width", "length", "distance",
-    "duration", "delay", "hours", "minutes", "seconds", "size", "speed", "temperature", "value", "bmi", "dose", "discount", "volume", "mean", "average",
+    "duration", "delay", "hours", "minutes", "seconds", "size", "speed", "temperature", "value", "bmi", "dose",
+    "discount", "volume", "mean", "average",
 )  # fmt: skip
 _CATEGORY = _words(
     "city", "country", "region", "state", "county", "district", "zip", "postcode", "sex", "gender", "category", "type",
