@@ -13,6 +13,7 @@ import pytest
 from discreet import Budget, Cost, Curator, Ledger
 from discreet.errors import InvalidArgument, LedgerError, SourceError, UnitMismatch
 from discreet.mechanisms import DiscreteLaplace
+from discreet.query import Policy
 from query.open_shop import visits
 
 BUDGET = Budget(epsilon=5.0, delta=1e-6)
@@ -213,3 +214,20 @@ def test_whoever_has_no_budget_is_told_which_ledger_was_looked_for(data: Path) -
     Ledger.open(data.parent / "visits.ledger").close()
     with pytest.raises(InvalidArgument, match=f"and the ledger {data.parent / 'visits.ledger'} does not, either"):
         Curator.open(data, unit="user_id")
+
+
+def test_limits_of_several_tables_are_stated_for_all_of_them_or_by_name() -> None:
+    people, calls = pa.table({"u": [1, 2]}), pa.table({"u": [1, 1, 2]})
+    sources = {"people": people, "calls": calls}
+    for given, expected in (
+        (1, {"people": 1, "calls": 1}),
+        ({"People": 1}, {"people": 1, "calls": None}),
+        (None, {"people": None, "calls": None}),
+    ):
+        tables = Policy.of(sources, unit="u", rows_per_unit=given, max_rows={"calls": 7}).tables
+        assert {name: table.rows_per_unit for name, table in tables.items()} == expected
+        assert {name: table.max_rows for name, table in tables.items()} == {"people": None, "calls": 7}
+    with pytest.raises(InvalidArgument, match="name a table about people: people, calls"):
+        Policy.of(sources, unit="u", rows_per_unit={"phones": 1})
+    with pytest.raises(InvalidArgument, match="max_rows"):
+        Policy.of(sources, unit="u", max_rows={"calls": 0})

@@ -91,9 +91,9 @@ class Curator:
         table: str | None = None,
         public: Mapping[str, Any] | None = None,
         columns: Mapping[str, Any] | None = None,
-        rows_per_unit: int | None = None,
-        max_groups: int | None = None,
-        max_rows: int | None = None,
+        rows_per_unit: int | Mapping[str, int] | None = None,
+        max_groups: int | Mapping[str, int] | None = None,
+        max_rows: int | Mapping[str, int] | None = None,
         encoding: str | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
@@ -104,7 +104,8 @@ class Curator:
         of them, a pattern, a DuckDB database, an Arrow, pandas or Polars table, or a mapping of several by name. With
         data, `unit` names the column that says whose row it is ("row" if every row is somebody else's), and `columns`
         what is public about columns: `{"age": {"bounds": (0, 120)}, "country": {"keys": ["DE", "FR"]}}`. `public` has
-        the tables by name that are about nobody: `{"cities": "cities.csv"}`.
+        the tables by name that are about nobody: `{"cities": "cities.csv"}`. `rows_per_unit=1` says that nobody has two
+        rows, of several tables `rows_per_unit={"people": 1}` of which; `max_groups` and `max_rows` are default limits.
 
         `name` is what the ledger calls the data, and of one source also what questions call its table: visits.parquet
         with `name="hospital"` is asked `FROM hospital`, without it `FROM visits`. To choose both, pass a mapping:

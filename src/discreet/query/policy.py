@@ -218,17 +218,18 @@ class Policy:
         table: str | None = None,
         public: Mapping[str, Any] | None = None,
         columns: Mapping[str, ColumnPolicy | Mapping[str, Any]] | None = None,
-        rows_per_unit: int | None = None,
-        max_groups: int | None = None,
-        max_rows: int | None = None,
+        rows_per_unit: int | Mapping[str, int] | None = None,
+        max_groups: int | Mapping[str, int] | None = None,
+        max_rows: int | Mapping[str, int] | None = None,
         encoding: str | None = None,
         budget: Budget | None = None,
     ) -> Policy:
         """The policy of one source without a file: paths, a pattern, a database, a table in memory, or a mapping.
 
         The table is called `name`, or after the file ("data" in memory). Of a database, `table` is read, or else all
-        tables that have the column `unit`. A mapping has several sources by name, which share `unit` and the limits;
-        `name` is then what the ledger calls all of them. `public` has tables by name that are about nobody.
+        tables that have the column `unit`. A mapping has several sources by name, which share `unit`; `name` is then
+        what the ledger calls all of them. A limit is one for all of them, or one for each by name:
+        `rows_per_unit={"people": 1}`. `public` has tables by name that are about nobody.
         Where there are several tables, `columns` are named as "table.column"; those of the only one with a unit need
         no table. `encoding` is that of all CSV files.
         """
@@ -244,14 +245,16 @@ class Policy:
         about_nobody = public_sources(public, people=sources)
         encoded = in_csv([*sources.items(), *about_nobody.items()], encoding)
         declared = _columns({} if columns is None else columns, people=list(sources), tables=[*sources, *about_nobody])
+        stated = {"rows_per_unit": rows_per_unit, "max_groups": max_groups, "max_rows": max_rows}
+        limits = {argument: _limits(argument, value, list(sources)) for argument, value in stated.items()}
         tables = {
             key: TablePolicy(
                 source=one,
                 table=stored,
                 unit=unit,
-                rows_per_unit=rows_per_unit,
-                max_groups=max_groups,
-                max_rows=max_rows,
+                rows_per_unit=limits["rows_per_unit"].get(key),
+                max_groups=limits["max_groups"].get(key),
+                max_rows=limits["max_rows"].get(key),
                 columns=declared[key],
                 encoding=encoded.get(key),
             )
@@ -286,6 +289,17 @@ class Policy:
         from discreet.query.resolve import resolve
 
         return resolve(self, engine)
+
+
+def _limits(argument: str, value: Any, people: list[str]) -> dict[str, Any]:
+    """A limit for each table about people: the same for all, or those that are stated by name."""
+    if not isinstance(value, Mapping):
+        return dict.fromkeys(people, value)
+    known = {name.lower(): name for name in people}
+    for name in value:
+        if not isinstance(name, str) or name.lower() not in known:
+            raise InvalidArgument(argument, name, f"name a table about people: {', '.join(people)}")
+    return {known[name.lower()]: limit for name, limit in value.items()}
 
 
 def placed(where: str, error: InvalidArgument) -> PolicyError:
