@@ -53,7 +53,8 @@ def test_show_says_what_was_asked_for_and_otherwise_the_whole_cost(path: Path, m
         ledger.reserve("visits", cost, what="SELECT 2")
     shown = f"{cost!r}".removeprefix("Cost(").removesuffix(")")
     assert len(shown) > 60
-    priced, plain = good("ledger show --last 2").splitlines()[-2:]
+    priced, plain, more = good("ledger show --last 2").splitlines()[-3:]
+    assert more == "The newest 2; --last 0 lists all charges."
     assert priced.split("reserved  ")[1] == f"epsilon 0.5, delta 1e-08{' ' * (len(shown) - 24)}  SELECT 1"
     assert plain.split("reserved  ")[1] == f"{shown}  SELECT 2"
     prices = [row["price"] for row in good_json("ledger show --last 2")["charges"]]
@@ -68,6 +69,8 @@ def test_show_can_be_narrowed(path: Path) -> None:
     assert good("ledger show --analyst bob").count("ada") == 0
     assert good("ledger show --dataset visits --last 1").count("bob") == 1
     assert good("ledger show --last 0").count("bob") == 2
+    for count in (0, 3, 20):  # there are three
+        assert "--last" not in good(f"ledger show --last {count}")
 
 
 def test_show_speaks_json(path: Path) -> None:

@@ -55,7 +55,8 @@ def show(
         names = books.datasets() if dataset is None else (dataset,)
         standings = [standing for name in names for standing in books.standings(name, analyst=analyst)]
         groups = _groups_of(books, standings, dataset=dataset, analyst=analyst)
-        charges = list(books.entries(dataset, analyst=analyst, kind="reserve", last=last or None))
+        charges = list(books.entries(dataset, analyst=analyst, kind="reserve", last=last + 1 if last else None))
+        older, charges = bool(last) and len(charges) > last, charges[-last:]
         head = str(books.head)
     if json:
         as_json(
@@ -86,6 +87,8 @@ def show(
         table(
             ("entry", "time (UTC)", "data set", "analyst", "state", "cost", "what"), [_charge_row(e) for e in charges]
         )
+        if older:
+            typer.echo(f"The newest {last}; --last 0 lists all charges.")
 
 
 def verify(
