@@ -35,7 +35,7 @@ from discreet.query.choices import (
     units_above,
 )
 from discreet.query.laws import GAUSSIAN, NoisySum
-from discreet.query.losses import allowance, looked_share, shortfall, tells
+from discreet.query.losses import SURELY, allowance, looked_share, shortfall, tells
 from discreet.query.target import Target
 
 RESULT = Path(__file__).resolve().parent / "results" / "group_bounds.json"
@@ -125,7 +125,8 @@ def answered(table: Table, plan: Allocation, stream: np.random.Generator) -> tup
     allowed = noise * units_above(table.groups, single=False, looked=looked)
     allowed = min(allowed, most_above(people, epsilon=plan.choice))
     sizes = counted(table.norms)
-    number = choose_bound(*sizes, epsilon=plan.choice, allowed=allowed, smallest=1.0)
+    sure = people - SURELY / plan.tail
+    number = choose_bound(*sizes, epsilon=plan.choice, allowed=allowed, smallest=1.0, sure=sure)
     share = looked_share(people, above=allowed + 1 / plan.choice)
     size = bound_of(choose_share(*sizes, epsilon=plan.tail, share=share, below=number))
     bound = bound_of(number)
@@ -169,7 +170,7 @@ def main() -> None:
         choices=1,
         keys=False,
         weights=(1.0,),
-        tails=1,
+        tails=(0,),
         spreads=1,
     )
     stream, results = np.random.default_rng(3), {}
