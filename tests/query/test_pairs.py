@@ -62,6 +62,15 @@ def test_a_correlation_is_one(curator: Curator) -> None:
         assert squared is None or 0 <= squared <= 1
 
 
+def test_intervals_stay_within_what_a_correlation_may_be(curator: Curator) -> None:
+    for epsilon in (0.001, 0.01, 0.1):
+        answer = curator.sql("SELECT CORR(y, x) AS r, ROUND(REGR_R2(y, x), 3) AS s FROM t", epsilon=epsilon)
+        [found] = answer.intervals(0.95).to_pylist()
+        for name, least in (("r", -1), ("s", 0)):
+            low, value, high = found[f"{name}_low"], found[name], found[f"{name}_high"]
+            assert value is None or least <= low <= value <= high <= 1
+
+
 def test_rows_without_one_of_both_are_left_out() -> None:
     x = pa.array([*X[:3000], None, 1e300, float("nan"), float("inf"), 5.0] * 2)
     y = pa.array([*Y[:3000], 5.0, float("nan"), 5.0, 5.0, None] * 2)

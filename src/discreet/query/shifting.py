@@ -26,13 +26,17 @@ fail. That q falls from Q to r Q, where r is the quotient of the quantiles for o
 
 exact at L = 0 with its slope -1/2, and a few per cent too large between. It increases in r, which is taken to be the
 quotient that the interval of one of the numbers has, at its own A_i; that is not smaller.
+
+Ends are not beyond what an expression is by its own form (`extents`): a correlation is between -1 and 1.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from discreet.query.extents import extent
 from discreet.query.pooling import MIXED, Ends, Noise, double, is_pool, written
 
 if TYPE_CHECKING:
@@ -66,9 +70,13 @@ def shifted_ends(
     for name, fields in ((_GIVEN, moved), (_MOVED, listed)):
         steps = f"list_transform({steps}, lambda {name}: {fields})"
     low, high = (
-        f"{_PARTS}.value {sign} CASE WHEN {_PARTS}.unsure THEN {_INFINITE} "
-        f"ELSE coalesce(NULLIF({_reach(moves, lossy, up=sign == '+')}, {_NAN}), {_INFINITE}) END"
-        for sign, moves in (("-", "below"), ("+", "above"))
+        _within(
+            f"{_PARTS}.value {sign} CASE WHEN {_PARTS}.unsure THEN {_INFINITE} "
+            f"ELSE coalesce(NULLIF({_reach(moves, lossy, up=sign == '+')}, {_NAN}), {_INFINITE}) END",
+            limit,
+            at_least=sign == "-",
+        )
+        for sign, moves, limit in zip("-+", ("below", "above"), extent(value), strict=True)
     )
 
     def made(end: str) -> exp.Expr:
@@ -254,6 +262,14 @@ def _reach(noise: str, lossy: list[str], *, up: bool) -> str:
     less, more = _lost(downs, ups), _lost(ups, downs)
     fall = f"exp(-least(({less} + {more}) / (2 * greatest({noise}, 1e-300) * greatest(1 - {part}, 1e-9)), 700))"
     return f"{noise} * least({part} + (1 - {part}) * {fall}, 1) + {more if up else less}"
+
+
+def _within(end: str, limit: float, *, at_least: bool) -> str:
+    """SQL of an end that is not beyond a limit; NULL where the value is."""
+    if not math.isfinite(limit):
+        return end
+    kept = f"{'greatest' if at_least else 'least'}({end}, CAST({limit!r} AS DOUBLE))"
+    return f"CASE WHEN {_PARTS}.value IS NULL THEN NULL ELSE {kept} END"
 
 
 def _lost(these: list[str], others: list[str]) -> str:

@@ -35,12 +35,12 @@ _CORRELATION = "((n * sxy - sx * sy) / (SQRT(n * sxx - sx * sx) * SQRT(n * syy -
 _FORMULAS: dict[type, str] = {
     exp.CovarPop: f"({_COVARIANCE} / n)",
     exp.CovarSamp: f"({_COVARIANCE} / NULLIF(n - 1, 0))",
-    exp.Corr: f"CASE WHEN {_CORRELATION} > 1 THEN 1e0 WHEN {_CORRELATION} < -1 THEN -1e0 ELSE {_CORRELATION} END",
+    exp.Corr: f"CASE WHEN {_CORRELATION} IS NULL THEN NULL ELSE LEAST(GREATEST({_CORRELATION}, -1e0), 1e0) END",
     exp.RegrSlope: _SLOPE,
     exp.RegrIntercept: f"((sy / n + cy) - {_SLOPE} * (sx / n + cx))",
     exp.RegrR2: (  # 1 where y does not vary and x does, by the standard
         "CASE WHEN n * syy - sy * sy = 0 AND n * sxx - sx * sx > 0 THEN 1e0 "
-        f"WHEN {_CORRELATION} ** 2 > 1 THEN 1e0 ELSE {_CORRELATION} ** 2 END"
+        f"WHEN {_CORRELATION} IS NULL THEN NULL ELSE LEAST(GREATEST({_CORRELATION} ** 2, 0e0), 1e0) END"
     ),
     exp.RegrCount: "n",
     exp.RegrAvgx: "(sx / n + cx)",
