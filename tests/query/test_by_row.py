@@ -113,10 +113,10 @@ def test_sums_are_taken_in_doubles_if_it_can_be_seen_that_they_are_exact(
     grids = {i: row_grid(moment, plan.noise_of_moment(i), rows=1) for i, moment in enumerate(plan.moments)}
     assert [m.sign for m in plan.moments] == signs
     for double, expected in ((True, kinds), (False, "iii")):
-        totals = row_totals(plan, grids, rows=1, double=double)
-        listed = ", ".join(f"{total} AS {name}" for name, total in totals.items())
+        summed = row_totals(plan, grids, rows=1, double=double)
         with session_of(visits(12, 40, 3)) as session:
-            found = session.numbers(f"SELECT {listed} FROM ({plan.block.rows})")
+            source = summed.source(f"({plan.block.rows}) r")
+            found = session.numbers(f"SELECT {', '.join(summed.listed)} FROM {source}")
         assert "".join(numbers.dtype.kind for numbers in found.values()) == expected
 
 

@@ -14,7 +14,7 @@ rounded to whole steps by the same expression in both.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,14 +23,14 @@ from discreet.query.bounding import Grid, groups_of, shown_keys
 from discreet.query.moments import Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
     from discreet.engines import Session
     from discreet.query.private import Private
 
-__all__ = ["are_exact", "by_key", "by_public_group", "row_grid", "row_total", "row_totals"]
+__all__ = ["RowTotals", "are_exact", "by_key", "by_public_group", "row_grid", "row_total", "row_totals"]
 
 _EXACT = 2.0**53
 
@@ -66,22 +66,44 @@ def _counted(plan: Private, i: int) -> int | None:
     return plan.moments.index(present) if present in plan.moments else None
 
 
-def row_totals(plan: Private, grids: Mapping[int, Grid], *, rows: int, double: bool) -> dict[str, str]:
-    """SQL of the sums over rows, in steps of their grids, by name; in doubles where that can be checked, if wanted."""
+@dataclass(frozen=True)
+class RowTotals:
+    """SQL of sums over rows by name, and of `values` of rows that several of them take, by name as well.
+
+    The engine would compute such a value once however often it is written, but takes its time to find that out.
+    """
+
+    totals: dict[str, str]
+    values: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def listed(self) -> list[str]:
+        """The sums with their names."""
+        return [f"{total} AS {name}" for name, total in self.totals.items()]
+
+    def source(self, rows: str, *columns: str) -> str:
+        """SQL of the rows of a relation r, with their values and more columns."""
+        values = (f"{value} AS {name}" for name, value in self.values.items())
+        return f"(SELECT {', '.join([*columns, 'r.*', *values])} FROM {rows}) r"
+
+
+def row_totals(plan: Private, grids: Mapping[int, Grid], *, rows: int, double: bool) -> RowTotals:
+    """The sums over rows, in steps of their grids; in doubles where that can be checked, if wanted."""
     moments = plan.moments
     in_doubles = {
         i
         for i in grids
         if double and moments[i].row_steps is not None and (moments[i].sign != 0 or _counted(plan, i) is not None)
     }
-    totals = {}
+    totals, values = {}, {}
     for i, grid in grids.items():
         kind = "DOUBLE" if i in in_doubles and not moments[i].counts else "BIGINT"
         totals[f"s{i}"] = f"CAST({row_total(moments[i], grid, rows=rows, double=i in in_doubles)} AS {kind})"
     for i, j in ((i, j) for i in grids for j in grids if moments[i].is_present_in(moments[j])):
-        value = moments[j].value(grids[j].exponent, double=j in in_doubles)
-        totals[f"s{i}"] = f"CAST(count({value}) AS BIGINT)"  # which the engine computes once for both
-    return totals
+        values[f"v{j}"] = moments[j].value(grids[j].exponent, double=j in in_doubles)
+        totals[f"s{i}"] = f"CAST(count(v{j}) AS BIGINT)"
+        totals[f"s{j}"] = f"CAST({_added(f'v{j}')} AS {'DOUBLE' if j in in_doubles else 'BIGINT'})"
+    return RowTotals(totals, values)
 
 
 def row_total(moment: Moment, grid: Grid, *, rows: int, double: bool = False) -> str:
@@ -89,30 +111,35 @@ def row_total(moment: Moment, grid: Grid, *, rows: int, double: bool = False) ->
     if moment.counts:
         return "count(*)" if moment.kind == "units" else moment.total()
     if moment.row_steps is not None:
-        return f"coalesce(sum({moment.value(grid.exponent, double=double)}), 0)"
+        return _added(moment.value(grid.exponent, double=double))
     bound = math.floor(grid.bound / rows)  # it was chosen: cut rows to it
     # least() and greatest() skip NULL, so that a row without a value would count as -bound
     row = moment.value()
     value = f"CASE WHEN {row} < {-bound} THEN {-bound} WHEN {row} > {bound} THEN {bound} ELSE {row} END"
     if grid.exponent > 0:
         value = f"CAST(trunc(CAST({value} AS DOUBLE) / {1 << grid.exponent}) AS BIGINT)"
+    return _added(value)
+
+
+def _added(value: str) -> str:
     return f"coalesce(sum({value}), 0)"
 
 
-def by_key(plan: Private, totals: Iterable[str]) -> str:
-    """SQL of the totals of all rows with the same keys; of all rows where there are none."""
+def by_key(plan: Private, summed: RowTotals, *more: str) -> str:
+    """SQL of the totals of all rows with the same keys, and more of them; of all rows where there are no keys."""
     places = ", ".join(str(place) for place, _ in enumerate(plan.block.keys, start=1))
     grouped = f" GROUP BY {places}" if places else ""
-    return f"SELECT {', '.join([*shown_keys(plan), *totals])} FROM ({plan.block.rows}) r{grouped}"
+    rows = f"({plan.block.rows}) r"
+    source = summed.source(rows) if summed.values else rows
+    return f"SELECT {', '.join([*shown_keys(plan), *more, *summed.listed])} FROM {source}{grouped}"
 
 
-def by_public_group(session: Session, plan: Private, totals: dict[str, str]) -> str:
+def by_public_group(session: Session, plan: Private, summed: RowTotals) -> str:
     """SQL of the totals of rows with public keys, and the number g of their group.
 
     A group may come more than once: its totals are then to be added.
     """
-    listed = [f"{total} AS {name}" for name, total in totals.items()]
     if not plan.block.keys:
-        return by_key(plan, ["0 AS g", *listed])
-    source, cell = groups_of(session, plan, f"({by_key(plan, listed)}) r")
-    return f"SELECT {', '.join([f'{cell} AS g', *totals])} FROM {source}"
+        return by_key(plan, summed, "0 AS g")
+    source, cell = groups_of(session, plan, f"({by_key(plan, summed)}) r")
+    return f"SELECT {', '.join([f'{cell} AS g', *summed.totals])} FROM {source}"

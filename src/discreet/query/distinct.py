@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.query.bounding import Grid, lottery
-from discreet.query.by_row import by_public_group
+from discreet.query.by_row import RowTotals, by_public_group
 from discreet.query.gains import KEPT, kept_of, times_lost
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def most_pairs(plan: Private, distinct: Aggregate) -> float:
 
 def _distinct_of_rows(run: Run, argument: str) -> str:
     if run.plan.public:
-        return by_public_group(run.session, run.plan, {"n": f"count(DISTINCT {argument})"})
+        return by_public_group(run.session, run.plan, RowTotals({"n": f"count(DISTINCT {argument})"}))
     source, place = run.rows_by_place()
     return f"SELECT {place} AS g, count(DISTINCT {argument}) AS n FROM {source} GROUP BY {place}"
 

@@ -124,6 +124,13 @@ class Moment:
         return 2.0**-4 / self.quantum if self.row_bound is None else max(1.0, self.row_bound / self.quantum / 64)
 
     @property
+    def reach(self) -> float:
+        """How many times the smallest bound the units' sizes may well be."""
+        if self.counts:
+            return 1e3
+        return 1e7 if self.row_bound is None else 1e4
+
+    @property
     def row_steps(self) -> int | None:
         """`row_bound` in quanta, rounded up."""
         return None if self.row_bound is None else self.steps_of_row(0)
@@ -160,14 +167,15 @@ class Moment:
         else:
             high = math.ldexp(1.0, _UNDECLARED)
             low = -high
+        within = self._whole(self._steps(x, coarser), double)
         return (
-            f"CASE WHEN {x} BETWEEN {number(low)} AND {number(high)} THEN {self._steps(x, coarser, double)} "
-            f"WHEN {x} < {number(low)} THEN {self._steps(number(low), coarser, double)} "
-            f"WHEN {x} <= {number(math.inf)} THEN {self._steps(number(high), coarser, double)} END"
+            f"CASE WHEN {x} BETWEEN {number(low)} AND {number(high)} THEN {within} "
+            f"WHEN {x} < {number(low)} THEN {self._whole_of(self._steps_of(low, coarser), double)} "
+            f"WHEN {x} <= {number(math.inf)} THEN {self._whole_of(self._steps_of(high, coarser), double)} END"
         )
 
-    def _steps(self, x: str, coarser: int, double: bool) -> str:
-        """SQL of the contribution of a value within the bounds.
+    def _steps(self, x: str, coarser: int) -> str:
+        """SQL of the contribution of a value within the bounds, in steps that need not be whole.
 
         Rounding is monotone, so it is at most `steps_of_row`, which is computed from the bounds by the same operations.
         """
@@ -175,13 +183,27 @@ class Moment:
         if self.kind == "square":
             moved = f"({moved} * {moved})" if self.lift == 0 else f"({moved} * {moved} - {number(self.lift)})"
         exponent = self.exponent + coarser
-        steps = moved if exponent == 0 else f"{moved} * {number(math.ldexp(1.0, -exponent))}"
+        return moved if exponent == 0 else f"{moved} * {number(math.ldexp(1.0, -exponent))}"
+
+    def _steps_of(self, value: float, coarser: int) -> float:
+        """What `_steps` gives for a value, by the same operations: a long statement takes long to be planned."""
+        moved = value - self.centre
+        if self.kind == "square":
+            moved = moved * moved - self.lift
+        return moved * math.ldexp(1.0, -self.exponent - coarser)
+
+    def _whole(self, steps: str, double: bool) -> str:
+        """SQL of the next whole number."""
         if double:
             # Beyond 2^52 doubles are whole, and the sum is rounded to the nearest, halves to even, as the cast below
             # does: what a row adds must not depend on the way. (round() takes halves up.) Steps are at most 2^30.
             return f"(({steps} + {number(_WHOLE)}) - {number(_WHOLE)})"
         # The cast rounds. Squares up to 2^62 are in steps of 1 where values are whole, else in steps of 2^-16.
         return f"TRY_CAST({steps} AS {'BIGINT' if self.integer else self.sql_type})"
+
+    def _whole_of(self, steps: float, double: bool) -> str:
+        """The same of a number."""
+        return number((steps + _WHOLE) - _WHOLE) if double else self._whole(number(steps), double)
 
     def total(self) -> str:
         """SQL of the sum over the rows of a group, not yet cut."""
@@ -257,5 +279,9 @@ def _centre(bounds: tuple[float, float] | None) -> float:
 
 
 def number(value: float) -> str:
-    """A DOUBLE in SQL, exactly: a bare literal would be read as a DECIMAL."""
-    return f"CAST('{float(value)!r}' AS DOUBLE)"
+    """A DOUBLE in SQL, exactly: with an exponent, since a literal without one would be read as a DECIMAL."""
+    if not math.isfinite(value):
+        return f"CAST('{float(value)!r}' AS DOUBLE)"
+    digits = repr(abs(float(value)))
+    literal = digits if "e" in digits else f"{digits}e0"
+    return f"(-{literal})" if math.copysign(1.0, value) < 0 else literal

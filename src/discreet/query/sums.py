@@ -12,7 +12,7 @@ import numpy as np
 from discreet.engines import exact_integers
 from discreet.engines.arrow import array_of
 from discreet.query.bounding import Grid, clipped, make_per, make_sizes, norm, spread
-from discreet.query.by_row import are_exact, by_key, by_public_group, row_grid, row_totals
+from discreet.query.by_row import RowTotals, are_exact, by_key, by_public_group, row_grid, row_totals
 from discreet.query.choices import FINE, bound_of, bucket, fine_bucket
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def _by_row(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
     return grids, _spread(run, _exactly(partial(_row_sums, run, grids), plan, grids, rows))
 
 
-def _exactly(take: Callable[[dict[str, str]], tuple[T, bool]], plan: Private, grids: dict[int, Grid], rows: int) -> T:
-    """What `take` makes of the totals over rows, given the SQL of each by name; it says besides if they are exact.
+def _exactly(take: Callable[[RowTotals], tuple[T, bool]], plan: Private, grids: dict[int, Grid], rows: int) -> T:
+    """What `take` makes of the totals over rows; it says besides if they are exact.
 
     They are taken in doubles first, and again in integers if one is too large for that.
     """
@@ -81,34 +81,34 @@ def _exactly(take: Callable[[dict[str, str]], tuple[T, bool]], plan: Private, gr
     return taken if exact else take(row_totals(plan, grids, rows=rows, double=False))[0]
 
 
-def _row_sums(run: Run, grids: dict[int, Grid], totals: dict[str, str]) -> tuple[dict[str, NDArray[Any]], bool]:
+def _row_sums(run: Run, grids: dict[int, Grid], summed: RowTotals) -> tuple[dict[str, NDArray[Any]], bool]:
     """Totals over rows of groups that are known, and whether they are exact."""
     if run.plan.public:
-        statement = by_public_group(run.session, run.plan, totals)
+        statement = by_public_group(run.session, run.plan, summed)
     else:
         source, place = run.grouped(run.rows.source, run.rows.cell)
-        listed = ", ".join(f"{total} AS {name}" for name, total in totals.items())
-        statement = f"SELECT {place} AS g, {listed} FROM {source} GROUP BY {place}"
+        rows = summed.source(source, f"{place} AS g")
+        statement = f"SELECT {', '.join(['g', *summed.listed])} FROM {rows} GROUP BY g"
     found = run.session.numbers(statement, plain=run.plan.block.plain)
     return found, are_exact(run.plan, grids, found)
 
 
-def _shown_sums(run: Run, rows: int, grids: dict[int, Grid], totals: dict[str, str]) -> tuple[pa.Table, bool]:
+def _shown_sums(run: Run, rows: int, grids: dict[int, Grid], summed: RowTotals) -> tuple[pa.Table, bool]:
     """Totals over rows of the groups that are shown, by one statement, and whether those of all groups are exact.
 
     They come in order of their keys, not that of the engine. If they have to be taken again, which groups are shown is
     drawn anew: whether that is so depends on all groups alike, and not on what was drawn.
     """
     keys = ", ".join(key.column for key in run.plan.block.keys)
-    summed = by_key(run.plan, ["count(*) AS w", *(f"{total} AS {name}" for name, total in totals.items())])
     exact = True
 
     def shown(groups: pa.RecordBatch) -> NDArray[np.bool_]:
         nonlocal exact
-        exact = exact and are_exact(run.plan, grids, {name: array_of(groups.column(name)) for name in totals})
+        exact = exact and are_exact(run.plan, grids, {name: array_of(groups.column(name)) for name in summed.totals})
         return run.shown(exact_integers(groups.column("w")), rows)
 
-    kept = run.session.filtered(f"SELECT * FROM ({summed}) ORDER BY {keys}", shown, plain=run.plan.block.plain)
+    statement = f"SELECT * FROM ({by_key(run.plan, summed, 'count(*) AS w')}) ORDER BY {keys}"
+    kept = run.session.filtered(statement, shown, plain=run.plan.block.plain)
     return kept, exact
 
 
