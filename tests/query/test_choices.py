@@ -106,14 +106,15 @@ def test_a_bound_for_few_people_is_not_near_zero_where_it_is_known_that_they_are
 
 @pytest.mark.parametrize("epsilon", [0.005, 0.01, 0.02, 0.05, 0.2])
 @pytest.mark.parametrize("allowed", [10.0, 700.0, 1500.0])
+@pytest.mark.parametrize("reach", [1e3, 1e4, 1e7])
 def test_no_bound_is_near_zero_where_many_units_may_be_above_and_all_are_far_from_it(
-    epsilon: float, allowed: float
+    epsilon: float, allowed: float, reach: float
 ) -> None:
     """As many of them as a choice at this price may be meant to leave above."""
     allowed = min(allowed, choices.most_above(2900.0, epsilon=epsilon))
     sizes = np.random.default_rng(8).uniform(60, 130, 3000)
     numbers, units = np.unique(np.ceil(np.log2(sizes) * choices.STEPS).astype(int), return_counts=True)
-    facts = {"epsilon": epsilon, "allowed": allowed, "sure": 2900.0, "smallest": 0.3}
+    facts = {"epsilon": epsilon, "allowed": allowed, "sure": 2900.0, "smallest": 130 / reach, "reach": reach}
     chosen = [bound_of(choose_bound(numbers, units, bounded=True, **facts)) for _ in range(50)]
     assert np.quantile(chosen, 0.2) > 50
 

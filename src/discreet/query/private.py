@@ -170,6 +170,10 @@ class Private:
         kind, _, i = place.partition(" ")
         return self.most(self.moments[int(i)]) if kind == "moment" else math.inf
 
+    def reach_at(self, place: str) -> float:
+        """How many times the smallest bound the units' sizes may well be there."""
+        return self.moments[int(place.partition(" ")[2])].reach
+
     def epsilon_of_choice(self, place: str) -> float:
         """The epsilon of the choice there, in which one unit counts once; of one with a pot, what it has at least."""
         epsilon = self.allocation.chosen if self.has_pot(place) else self.allocation.choice

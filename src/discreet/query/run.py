@@ -244,6 +244,7 @@ class Run:
             smallest=smallest,
             largest=plan.most_at(place),
             sure=math.inf if counted is None else counted - SURELY / tail,
+            reach=plan.reach_at(place),
             bounded=plan.gaussian,
             generator=self.generator,
         )

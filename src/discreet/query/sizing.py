@@ -144,6 +144,7 @@ class _Steps:
             smallest=self.smallest,
             largest=self.largest,
             sure=self.told.units - SURELY * self.rows / self.paid.counted,
+            reach=self.run.plan.reach_at(self.place),
             bounded=False,
             most=self.power,
             generator=self.run.generator,
