@@ -20,10 +20,16 @@ _PARTS = ("partition_by", "order", "spec")
 
 def spelled_out(source: Source, tree: exp.Query) -> exp.Query:
     """The same question in which no window has a name and no LAG or LEAD a default."""
+    unused: list[exp.Window] = []
     for select in list(tree.find_all(exp.Select)):
+        windows = [*(select.args.get("windows") or []), *_own_windows(select)]
+        used = {window.args["alias"].name.lower() for window in windows if window.args.get("alias") is not None}
         known = _known(source, select)
         for window in _own_windows(select):
             _fill(source, window, known)
+        unused += [window for name, window in known.items() if name not in used]
+    for window in unused:
+        raise source.refusal(f"nothing uses the window {window.name}", advice="leave it out", at=window)
     for window in list(tree.find_all(exp.Window)):
         _without_default(window)
     return tree
