@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -12,8 +13,9 @@ from hypothesis import given
 from hypothesis.strategies import floats, integers, lists, sampled_from
 
 from discreet.errors import DiscreetError
-from discreet.noise import exponential_choice, permute_and_flip
-from discreet.noise.choice import EXP_ERROR, FAR, cumulative, flipped, listed_choice, settle_choice
+from discreet.noise import choice, exponential_choice, permute_and_flip
+from discreet.noise.certified import exp_minus
+from discreet.noise.choice import EXP_ERROR, FAR, Listed, cumulative, flipped, listed_choices, settle_choice
 from discreet.noise.scores import Scores
 from discreet.noise.testing import SeededGenerator
 from noise.frequencies import ALPHA, Scripted, p_value, permute_and_flip_law, softmax
@@ -64,6 +66,27 @@ def test_floats_and_integers_choose_the_same_on_the_same_words(scores: list[floa
         assert by_floats == settle_choice(word, candidates, Fraction(1), Scripted(*follows))
 
 
+@given(scores=lists(sampled_from([0, -1, -7, -300]), min_size=1, max_size=40), seed=SEEDS)
+def test_runs_of_equal_scores_are_settled_as_one_by_one(scores: list[int], seed: int) -> None:
+    """Each end at 2000 bits: a word that is clear lies between two of them."""
+    low, high = zip(*(exp_minus(Fraction(max(scores) - score), 2000) for score in scores), strict=True)
+    lower, upper = list(itertools.accumulate(low)), list(itertools.accumulate(high))
+    follows = [int(word) for word in SeededGenerator(seed + 1).words(31)]
+    edges = [min((end << 64) // lower[-1], (1 << 64) - 1) for end in lower]
+    words = [0, (1 << 64) - 1, *map(int, SeededGenerator(seed).words(5)), *edges, *(max(edge - 1, 0) for edge in edges)]
+    for word in words:
+        whole, bits = int.from_bytes(b"".join(w.to_bytes(8, "big") for w in (word, *follows))), 64 * 32
+        i = settle_choice(word, Scores(scores), Fraction(1), Scripted(*follows))
+        assert i == 0 or whole * upper[-1] >= lower[i - 1] << bits
+        assert whole * lower[-1] < upper[i] << bits
+
+
+@pytest.mark.parametrize("scores", [np.zeros(1 << 20, dtype=np.int64), np.zeros(1 << 20)])
+def test_a_million_equal_scores_are_settled_by_one_weight(scores: np.ndarray) -> None:
+    for word in map(int, SeededGenerator(3).words(200)):
+        assert settle_choice(word, Scores(scores), Fraction(1), Scripted(5)) == word >> 44
+
+
 @given(
     scores=lists(sampled_from([0.0, -3.0, -63.9, -64.1, -80.0, -400.0, -800.0]), min_size=1, max_size=12), seed=SEEDS
 )
@@ -97,7 +120,33 @@ def test_among_listed_candidates_the_choice_is_that_among_all(scores: list[int],
     for word in words:
         for follows in ([0] * 9, [(1 << 64) - 1] * 9, [int(w) for w in SeededGenerator(seed + 1).words(9)]):
             exact = settle_choice(word, Scores(every), Fraction(1), Scripted(*follows))
-            assert listed_choice(places, every[places], lambda: every, generator=Scripted(word, *follows)) == exact
+            for beside in ([], [Listed(np.arange(20), np.zeros(20, dtype=np.int64), lambda: np.zeros(20))]):
+                told = Scripted(word, *(0 for _ in beside), *follows)
+                chosen = listed_choices([Listed(places, every[places], lambda: every), *beside], generator=told)
+                assert chosen.tolist() == [exact, *(0 for _ in beside)]
+
+
+def test_choices_side_by_side_have_their_laws_and_are_independent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are put into one table: of unequal lengths, each with its own scores."""
+    scores = np.array([0, 1, 3, 0, -1])
+    long = np.array([*([-70] * 30), 0, 1, -2])
+    listed = [Listed(np.arange(one.size), one, lambda one=one: one) for one in (scores, long)]
+    monkeypatch.setattr(choice, "_TABLE", 200)
+    draws = listed_choices(listed * 20_000, scale=SCALE).reshape(-1, 2)
+    for factor, holds in ((1.0, True), (1.2, False)):
+        laws = [softmax([factor * float(SCALE) * x for x in one.tolist()]) for one in (scores, long)]
+        pairs = {(a, b): laws[0][a] * laws[1][b] for a, b in itertools.product(*laws)}
+        assert (p_value(map(tuple, draws.tolist()), pairs) > ALPHA) == holds
+
+
+def test_choices_by_factors_beyond_floats_are_side_by_side_as_well() -> None:
+    tiny = Fraction(1, 10**300)
+    large = np.array([0, 10**18])
+    listed = Listed(np.arange(2), large, lambda: large)
+    draws = listed_choices([listed] * 4000, scale=tiny)
+    assert 1800 < draws.sum() < 2200
+    assert listed_choices([listed] * 9, scale=10**300).tolist() == [1] * 9
+    assert listed_choices([], scale=1).tolist() == []
 
 
 @given(scores=lists(floats(-50, 50), min_size=1, max_size=12), seed=SEEDS)

@@ -97,11 +97,14 @@ class DuckDBSession:
         return self._run(lambda: self._tallied(sql, size), plain=plain)
 
     def _tallied(self, sql: str, size: int) -> np.ndarray[Any, Any]:
-        counts = np.zeros(size, dtype=np.int64)
+        counts = None
         for batch in self._cursor.sql(sql).to_arrow_reader(_BATCH):
             values = array_of(batch.column(0))  # Arrow's own to_numpy would load pandas, where it is installed
-            counts += np.bincount(values, minlength=size)  # refuses objects, which they are if one is NULL
-        return counts
+            counted = np.bincount(values, minlength=size)  # refuses objects, which they are if one is NULL
+            if counted.size > size:
+                raise ValueError("a value is too large")
+            counts = counted if counts is None else np.add(counts, counted, out=counts)
+        return np.zeros(size, dtype=np.int64) if counts is None else counts
 
     def filtered(
         self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]], *, plain: bool = False

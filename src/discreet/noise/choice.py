@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import bisect
 import math
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -25,7 +27,7 @@ from discreet.noise.integers import uniform_integers
 from discreet.noise.scores import Scores, factor_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -34,12 +36,13 @@ if TYPE_CHECKING:
     from discreet.noise.generator import Generator
     from discreet.noise.sampler import Size
 
-__all__ = ["FAR", "exponential_choice", "listed_choice", "permute_and_flip"]
+__all__ = ["FAR", "Listed", "exponential_choice", "listed_choices", "permute_and_flip"]
 
 EXP_ERROR = 2.0**-46
 _EXPONENT_ERROR = 2.0**-49
 _UNSEEN = 2.0**-53  # a word is read as a float in [0, 1) of 53 bits; the rest of U adds less than this
 _SHIFT = np.uint64(11)
+_TOGETHER, _TABLE = 1024, 1 << 18  # choices, and candidates, that are put side by side
 
 FAR = 64
 """Candidates of a weight of at most e to the minus this, beside the best one's, are left to integer arithmetic."""
@@ -84,25 +87,58 @@ def exponential_choice(
     return chosen.reshape(shape)
 
 
-def listed_choice(
-    places: NDArray[np.int64],
-    scores: NDArray[np.int64],
-    everything: Callable[[], NDArray[np.int64]],
-    *,
-    scale: object = 1,
-    generator: Generator | None = None,
-) -> int:
-    """What `exponential_choice` chooses among all candidates, by the same words, for whoever knows which ones matter.
+@dataclass(frozen=True)
+class Listed:
+    """Some candidates of a choice, those that matter, for whoever knows which ones do.
 
-    `places` are the indices of some candidates in ascending order, the first and the last of all among them, and
-    `scores` theirs; the caller vouches that every other one is at least FAR / scale below the best. `everything` gives
-    the scores of all, and is called where a word may mean one that is not listed.
+    `places` are their indices in ascending order, the first and the last of all among them, and `scores` theirs; the
+    caller vouches that every other one is at least FAR / scale below the best. `everything` gives the scores of all,
+    and is called where a word may mean one that is not listed.
     """
-    candidates, factor, source = Scores(scores), factor_of(scale), chosen_generator(generator)
-    near, ends, slack = cumulative(candidates, factor, among=int(places[-1]) + 1)
-    word = source.word()
-    place = _place_of(word, ends, slack)
-    return settle_choice(word, Scores(everything()), factor, source) if place is None else int(places[near[place]])
+
+    places: NDArray[np.int64]
+    scores: NDArray[np.int64]
+    everything: Callable[[], NDArray[np.int64]]
+
+
+def listed_choices(
+    choices: Sequence[Listed], *, scale: object = 1, generator: Generator | None = None
+) -> NDArray[np.int64]:
+    """For each of them what `exponential_choice` chooses among all its candidates, by one word each.
+
+    They are put side by side, in rows of equal length that end with weights of 0: what holds for the ends of one list
+    of weights (see `cumulative`) holds for every row.
+    """
+    factor, source = factor_of(scale), chosen_generator(generator)
+    chosen = np.zeros(len(choices), dtype=np.int64)
+    done = 0
+    while done < len(choices):
+        widths = np.maximum.accumulate([one.scores.size for one in choices[done : done + _TOGETHER]])
+        size = max(1, int(np.searchsorted(widths * np.arange(1, widths.size + 1), _TABLE, side="right")))
+        chosen[done : done + size] = _side_by_side(choices[done : done + size], factor, source)
+        done += size
+    return chosen
+
+
+def _side_by_side(choices: Sequence[Listed], factor: Fraction, source: Generator) -> NDArray[np.int64]:
+    sizes = np.array([one.scores.size for one in choices])
+    exponents = np.full((sizes.size, int(sizes.max())), math.inf)
+    for row, one in zip(exponents, choices, strict=True):
+        row[: one.scores.size] = Scores(one.scores).exponents(factor)
+    ends = _weights(exponents).cumsum(axis=1)
+    words = source.words(sizes.size)
+    slack = np.array([_slack(int(one.places[-1]) + 1) for one in choices])
+    starts, total = (words >> _SHIFT) * _UNSEEN, ends[:, -1]
+    first = (ends <= ((starts - slack) * total)[:, None]).sum(axis=1)
+    last = (ends <= ((starts + _UNSEEN + slack) * total)[:, None]).sum(axis=1)
+    clear = (first == last) | (first == sizes - 1)
+    return np.array(
+        [
+            one.places[place] if known else settle_choice(int(word), Scores(one.everything()), factor, source)
+            for one, place, known, word in zip(choices, first, clear, words, strict=True)
+        ],
+        dtype=np.int64,
+    )
 
 
 def _place_of(word: int, ends: NDArray[np.float64], slack: float) -> int | None:
@@ -113,9 +149,7 @@ def _place_of(word: int, ends: NDArray[np.float64], slack: float) -> int | None:
     return int(first) if first == last or first == len(ends) - 1 else None
 
 
-def cumulative(
-    candidates: Scores, factor: Fraction, *, among: int | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+def cumulative(candidates: Scores, factor: Fraction) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
     """Candidates, the ends of their cumulative weights, and a share of the total within which no end is to be trusted.
 
     With W the total weight >= 1, an end is off by at most W (EXP_ERROR + 2^-49 ln n + n 2^-53): the exponents' errors
@@ -124,16 +158,18 @@ def cumulative(
 
     Candidates of weight up to e^-FAR are left out, but for the first and the last one: together they move an end by
     less than n 2^-92 W. They are chosen where a word is settled exactly, which it is wherever one of them could be
-    meant: each lies at an end of those that are listed. So n is `among` where the candidates are themselves a part of
-    so many.
+    meant: each lies at an end of those that are listed.
     """
     exponents = candidates.exponents(factor)
-    n = among or len(exponents)
-    slack = 4 * (EXP_ERROR + _EXPONENT_ERROR * (1 + math.log(n)) + n * 2.0**-52)
     close = exponents < FAR
     close[0] = close[-1] = True
     near = np.flatnonzero(close)
-    return near, _weights(exponents[near]).cumsum(), slack
+    return near, _weights(exponents[near]).cumsum(), _slack(len(exponents))
+
+
+def _slack(n: int) -> float:
+    """What `cumulative` says of n candidates, of which all that matter are listed."""
+    return 4 * (EXP_ERROR + _EXPONENT_ERROR * (1 + math.log(n)) + n * 2.0**-52)
 
 
 def float_weights(candidates: Scores, factor: Fraction) -> NDArray[np.float64]:
@@ -147,22 +183,31 @@ def _weights(exponents: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def settle_choice(word: int, candidates: Scores, factor: Fraction, generator: Generator) -> int:
-    """The index in whose interval U falls, for a U that starts with the bits of `word`."""
+    """The index in whose interval U falls, for a U that starts with the bits of `word`.
+
+    Equal scores that follow each other have one weight, which is multiplied: among a million equal ones it takes no
+    more time than among two different ones.
+    """
     n, bits = len(candidates), 64
-    exponents = [factor * candidates.gap(i) for i in range(n)]
+    starts = candidates.runs()
+    exponents = [factor * candidates.gap(i) for i in starts]
+    counts = [end - start for start, end in pairwise([*starts, n])]
     while True:
         precision = bits + n.bit_length() + 8
         known = {x: exp_minus(x, precision) for x in set(exponents)}
         lower = [0]
         upper = [0]
-        for x in exponents:
+        for x, count in zip(exponents, counts, strict=True):
             low, high = known[x]
-            lower.append(lower[-1] + low)
-            upper.append(upper[-1] + high)
-        # certainly U W < end: (word + 1) W <= end 2^bits with W at most upper[-1] and the end at least lower[i]
-        first = bisect.bisect_left(lower, -(-(word + 1) * upper[-1] >> bits), lo=1)
-        i = min(first, n) - 1
-        if word * lower[-1] >= upper[i] << bits or i == 0:
+            lower.append(lower[-1] + count * low)
+            upper.append(upper[-1] + count * high)
+        # the first end e with certainly U W < e: (word + 1) W <= e 2^bits with W at most upper[-1] and e at least least
+        least = -(-(word + 1) * upper[-1] >> bits)
+        run = min(bisect.bisect_left(lower, least, lo=1), len(starts)) - 1
+        low, high = known[exponents[run]]
+        before = counts[run] - 1 if lower[run + 1] < least else -((lower[run] - least) // low) - 1
+        i = starts[run] + before
+        if word * lower[-1] >= upper[run] + before * high << bits or i == 0:
             return i
         word, bits = word << 64 | generator.word(), bits + 64
 

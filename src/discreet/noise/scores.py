@@ -63,6 +63,13 @@ class Scores:
         with np.errstate(over="ignore", under="ignore"):
             return self.gaps * multiplier
 
+    def runs(self) -> list[int]:
+        """The first candidates of all runs of equal scores."""
+        values = self._values
+        if isinstance(values, list):
+            return [i for i, value in enumerate(values) if not i or value != values[i - 1]]
+        return [0, *(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist()]
+
     def gap(self, i: int) -> Fraction:
         """The exact distance of candidate i to the best score."""
         value = self._values[i]

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.query.moments import number
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from discreet.query.ranks.scale import Scale
 
-__all__ = ["Cells"]
+__all__ = ["Cells", "TalliedCells"]
 
 
 class Cells:
@@ -37,16 +39,6 @@ class Cells:
         self.total = self._sums[np.searchsorted(self._key, starts + self._span)] - self._start
         self._offset = starts
 
-    @classmethod
-    def tallied(cls, rows: NDArray[np.int64], weight: int, scale: Scale) -> Cells:
-        """From the number of rows in every cell of every group, group by group, each row of the same weight."""
-        groups = len(rows) // scale.span
-        used = np.flatnonzero(rows)
-        within = np.diff(np.searchsorted(used, np.arange(groups + 1) * scale.span))
-        cells = cls.__new__(cls)
-        cells._fill(groups, used + np.repeat(np.arange(groups), within), rows[used] * weight, scale)
-        return cells
-
     def only(self, where: NDArray[np.bool_]) -> Cells:
         """The groups where that is so, in their order."""
         kept = np.flatnonzero(where)
@@ -65,9 +57,50 @@ class Cells:
         )
         return found
 
-    def of_group(self, g: int) -> NDArray[np.int64]:
-        """For every cell the weight of one group up to and including it."""
+    def up_to(self, g: int) -> NDArray[np.int64]:
+        """The weight of one group below each edge: that of the first cell, where it is 0, and the upper ones of all."""
         low, high = np.searchsorted(self._key, [self._offset[g], self._offset[g] + self._span])
-        weights = np.zeros(self._span - 1, dtype=np.int64)
-        np.add.at(weights, self._key[low:high] - self._offset[g], np.diff(self._sums[low : high + 1]))
+        weights = np.zeros(self._span, dtype=np.int64)
+        np.add.at(weights, self._key[low:high] - self._offset[g] + 1, np.diff(self._sums[low : high + 1]))
         return weights.cumsum()
+
+
+class TalliedCells(Cells):
+    """The same from the number of rows in every cell of every group, each row of the same weight.
+
+    Group after group, they begin with a 0 in front of the first cell. The array is taken over: it will hold the weights
+    up to and including each cell.
+    """
+
+    def __init__(self, rows: NDArray[np.int64], weight: int, scale: Scale) -> None:
+        rows *= weight
+        up_to = rows.reshape(-1, scale.span + 1)
+        np.cumsum(up_to, axis=1, out=up_to)
+        self._take(up_to, scale)
+
+    def _take(self, up_to: NDArray[np.int64], scale: Scale) -> None:
+        self.groups, self.scale = len(up_to), scale
+        self.first, self.last = scale.cells
+        self._up_to = up_to
+        self.total = up_to[:, -1].copy()
+
+    @staticmethod
+    def place(group: str, cell: str, scale: Scale) -> str:
+        """SQL of where a row is counted, a BIGINT, by the place of its group and the number of its cell."""
+        return f"CAST({group} * {scale.span + 1} + {cell} - {number(scale.cells[0] - 1)} AS BIGINT)"
+
+    def only(self, where: NDArray[np.bool_]) -> Cells:
+        """The groups where that is so, in their order."""
+        cells = TalliedCells.__new__(TalliedCells)
+        cells._take(self._up_to[where], self.scale)
+        return cells
+
+    def below(self, place: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For each group the weight in cells up to and including this one."""
+        found: NDArray[np.int64] = self._up_to[np.arange(self.groups), place - self.first + 1]
+        return found
+
+    def up_to(self, g: int) -> NDArray[np.int64]:
+        """The weight of one group below each edge; not to be written to."""
+        found: NDArray[np.int64] = self._up_to[g]
+        return found

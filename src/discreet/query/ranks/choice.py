@@ -37,9 +37,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.noise import rounded_laplace
-from discreet.noise.choice import FAR, listed_choice
+from discreet.noise.choice import FAR, Listed, listed_choices
 from discreet.query.ranks.answer import RankAnswer
-from discreet.query.ranks.ends import Ends, preferred
+from discreet.query.ranks.edges import Edges
+from discreet.query.ranks.ends import Ends, preferred, spanned
 from discreet.query.ranks.statistic import Statistic
 from discreet.query.ranks.support import Support
 
@@ -58,7 +59,7 @@ _COUNTED = 0.02  # … and for the number of rows
 _AROUND_OF_SQUARE = 0.28  # … and of the square of mu
 _ORDINARY = 0.25  # of MIN and MAX, how much of the preference for ordinary values: else MIN of large ones would be 0
 _WIDEST = 1e12  # Laplace noise is drawn up to this scale; beyond, nothing is known of the number of rows
-_LARGEST = 2.0**60  # of scores: no table has so many rows
+_TOGETHER = 1 << 20  # cells of groups that are looked at together
 _PER_LEVEL = math.sqrt(2 * math.pi) / 4 * (1 + 1e-9)  # K
 
 
@@ -153,58 +154,47 @@ def picked(
     else:
         support = Support.of_quantile(total, spread, statistic, unit=1 / float(factor), cells=every.size)
         ends = Ends.of(cells, statistic, levels, sensitivity, total=total, doubt=support.doubt, weighed=weighed)
-    places, lefts, rights = [], [], []
-    for g in range(cells.groups):
-        # S at the lower edge of the first cell, and at the upper edge of every cell
-        s = np.empty(every.size + 1, dtype=np.int64)
-        s[0] = 0
-        s[1:] = cells.of_group(g)
-        s *= statistic.a + statistic.b
-        s += statistic.shift - statistic.b * int(cells.total[g])
-        index = _Fits(s, preference).chosen(factor, generator)
-        # Of MIN and MAX the edge behind which the extreme is for certain; of whole numbers the cell is the value.
-        edge = 0.0 if aggregate.function == "max" else 1.0
-        places.append(every[index] + (edge if extreme and not cells.scale.whole else 0.5))
+    # Of MIN and MAX the edge behind which the extreme is for certain; of whole numbers the cell is the value.
+    edge = 0.0 if aggregate.function == "max" else 1.0
+    within = edge if extreme and not cells.scale.whole else 0.5
+    place = np.empty(cells.groups)
+    left, right = np.full(cells.groups, float(cells.first)), np.full(cells.groups, cells.last + 1.0)
+    together = max(1, _TOGETHER // every.size)
+    for some in np.split(np.arange(cells.groups), range(together, cells.groups, together)):
+        groups = some.tolist()
+        sums = [Edges.of(cells, g, statistic) for g in groups]
+        fits = [_Fits(one, preference).listed(factor) for one in sums]
+        chosen = listed_choices(fits, scale=factor, generator=generator)
+        place[some] = cells.first + chosen + within
         if ends is not None:
-            left, right = ends.chosen(s, index, g, generator)
-            lefts.append(cells.first + left)
-            rights.append(cells.first + right)
-    place = np.array(places, dtype=float)
+            begin, end = ends.chosen(sums, chosen, groups, generator)
+            left[some], right[some] = cells.first + begin, cells.first + end
     if extreme:
         return replace(RankAnswer.extreme(cells.scale, place, function=aggregate.function), doubt=support.doubt)
     first, last = np.full(place.shape, float(cells.first)), np.full(place.shape, cells.last + 1.0)
-    return replace(
-        RankAnswer.alone(cells.scale, place, first, last),
-        left=np.array(lefts, dtype=float),
-        right=np.array(rights, dtype=float),
-        doubt=support.doubt,
-    )
+    return replace(RankAnswer.alone(cells.scale, place, first, last), left=left, right=right, doubt=support.doubt)
 
 
 @dataclass(frozen=True)
 class _Fits:
-    """The cells of one group as candidates: S at all edges, which increases, and what speaks against each cell."""
+    """The cells of one group as candidates: S at all edges, and what speaks against each cell."""
 
-    s: NDArray[np.int64]
+    s: Edges
     preference: NDArray[np.int64]
 
-    def chosen(self, factor: Fraction, generator: Generator | None) -> int:
-        """One of the cells; those far from where S changes sign are not looked at, of which there are thousands."""
-        cells = len(self.preference)
-        middle = min(max(int(self.s.searchsorted(0)) - 1, 0), cells - 1)
+    def listed(self, factor: Fraction) -> Listed:
+        """The cells but those far from where S changes sign, of which there are thousands."""
+        cells = self.s.cells
+        middle = min(max(self.s.reaching(0) - 1, 0), cells - 1)
         # What fits worse than this is FAR below the cell where S changes sign, whatever is preferred.
-        worst = int(self.of(np.array([middle]))[0]) - -(-FAR * factor.denominator // factor.numerator)
-        low, high = 0, cells
-        if worst > -_LARGEST:
-            low = max(int(self.s.searchsorted(worst)) - 1, 0)
-            high = min(int(self.s.searchsorted(-worst, side="right")), cells)
-        places = np.unique(np.concatenate([[0], np.arange(low, high), [cells - 1]]))
-        return listed_choice(
-            places, self.of(places), lambda: self.of(np.arange(cells)), scale=factor, generator=generator
-        )
+        fit = min(-self.s.at_one(middle), self.s.at_one(middle + 1), 0) - int(self.preference[middle])
+        worst = fit - -(-FAR * factor.denominator // factor.numerator)
+        low, high = self.s.reaching(worst) - 1, self.s.reaching(1 - worst)
+        places = spanned(low, high, cells)
+        return Listed(places, self.of(places), lambda: self.of(np.arange(cells)))
 
     def of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """The scores of these cells."""
-        fits = np.minimum(np.minimum(-self.s[places], self.s[places + 1]), 0)
+        fits = np.minimum(np.minimum(-self.s.at(places), self.s.at(places + 1)), 0)
         scores: NDArray[np.int64] = fits - self.preference[places]
         return scores

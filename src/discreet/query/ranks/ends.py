@@ -34,19 +34,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.noise import exponential_choice
+from discreet.noise.choice import FAR, Listed, listed_choices
 from discreet.query.ranks.statistic import VARIED
 from discreet.query.ranks.support import ENOUGH
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from discreet.noise import Generator
     from discreet.query.ranks.cells import Cells
     from discreet.query.ranks.choice import Levels
+    from discreet.query.ranks.edges import Edges
     from discreet.query.ranks.statistic import Statistic
 
-__all__ = ["Ends", "preferred"]
+__all__ = ["Ends", "preferred", "spanned"]
 
 _LARGEST = 2.0**60  # no interval needs to aim at more: no table has so many rows
 _FAILS = 1 / 23  # of intervals of 95 %, by the claim
@@ -121,28 +124,37 @@ class Ends:
             not cells.scale.whole,
         )
 
-    def chosen(self, s: NDArray[np.int64], index: int, g: int, generator: Generator | None) -> tuple[int, int]:
-        """The edges between which the quantile is, as numbers of edges, from S at all edges."""
-        cells, (below, above) = len(s) - 1, (bool(side[g]) for side in self.told)
-        wide = None if below and above else self._wide(index, g)
-        if wide is not None:
-            below = above = True
-        if not (below or above):
-            return 0, cells
-        # From the chosen cell outwards; beyond the grid S is what it is at its end.
-        left, right = np.full(cells, -s[0]), np.full(cells, s[-1])
-        left[: index + 1], right[: cells - index] = -s[index::-1], s[index + 1 :]
-        if below and above:
-            scores = -np.abs(np.minimum(left, right) - round(float(self.aims[g])))
-            scores -= 0 if wide is None else preferred(wide, self.factor)
-        else:
-            # There are thousands of cells that no value reaches: the farther, the less preferred.
-            away = np.abs(self.distance - self.distance[index])
-            away, held = (away[index::-1], left[: index + 1]) if below else (away[index:], right[: cells - index])
-            scores = -np.abs(held - round(float(self.aims_of_one[g]))) - preferred(away, self.factor)
+    def chosen(
+        self, sums: Sequence[Edges], indices: NDArray[np.int64], groups: Sequence[int], generator: Generator | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The edges between which the quantile is, as numbers of edges, for groups of which these cells were chosen."""
+        cells = sums[0].cells if sums else 0
+        begin, end = np.zeros(len(sums), dtype=np.int64), np.full(len(sums), cells)
+        around = [self._around(s, int(index), g) for s, index, g in zip(sums, indices, groups, strict=True)]
+        drawn = [i for i, one in enumerate(around) if one.below or one.above]
+        listed = [around[i].listed(self.factor) for i in drawn]
         # Cells that are no whole numbers are narrow, and one more on either side makes up for their edges.
-        far = exponential_choice(scores, scale=self.factor, generator=generator) + self.narrow
-        return max(index - far, 0) if below else 0, min(index + 1 + far, cells) if above else cells
+        far = listed_choices(listed, scale=self.factor, generator=generator) + self.narrow
+        for i, h in zip(drawn, far.tolist(), strict=True):
+            if around[i].below:
+                begin[i] = max(around[i].index - h, 0)
+            if around[i].above:
+                end[i] = min(around[i].index + 1 + h, cells)
+        return begin, end
+
+    def _around(self, s: Edges, index: int, g: int) -> _Around:
+        """What an interval around this cell of group g may be."""
+        below, above = (bool(side[g]) for side in self.told)
+        if not (below and above):
+            wide = self._wide(index, g)
+            if wide is not None:
+                return _Around(s, index, True, True, round(float(self.aims[g])), preferred(wide, self.factor))
+        if below == above:
+            return _Around(s, index, below, above, round(float(self.aims[g])), None)
+        # There are thousands of cells that no value reaches: the farther, the less preferred.
+        away = np.abs(self.distance - self.distance[index])
+        away = away[index::-1] if below else away[index:]
+        return _Around(s, index, below, above, round(float(self.aims_of_one[g])), preferred(away, self.factor))
 
     def _wide(self, index: int, g: int) -> NDArray[np.float64] | None:
         """By how many factors of e each h goes away from the cell, if to prefer narrow ones is enough for both ends."""
@@ -152,6 +164,79 @@ class Ends:
         up, down = np.minimum(index + steps, steps[-1]), np.maximum(index - steps, 0)
         away = np.maximum(self.folds[up] - self.folds[index], self.folds[index] - self.folds[down])
         return away if self.beyond[g] > _margin(float(np.exp(-away).sum())) else None
+
+
+@dataclass(frozen=True)
+class _Around:
+    """Numbers h of cells on either side of a cell, or on one, as candidates for an interval that aims at m(h) = s.
+
+    Beyond the grid S is what it is at its end. `preference` is what speaks against each h.
+    """
+
+    s: Edges
+    index: int
+    below: bool
+    above: bool
+    aim: int
+    preference: NDArray[np.int64] | None
+
+    @property
+    def size(self) -> int:
+        """How many h there are."""
+        if self.below and self.above:
+            return self.s.cells
+        return self.index + 1 if self.below else self.s.cells - self.index
+
+    def listed(self, factor: Fraction) -> Listed:
+        """The candidates but those of which m(h) is far from what is aimed at."""
+        near = min(self._reaching(self.aim), self.size - 1)
+        best = max(self._score(max(near - 1, 0)), self._score(near))
+        # What is farther from the aim is FAR below the best of these two, whatever is preferred.
+        worst = best - -(-FAR * factor.denominator // factor.numerator)
+        places = spanned(self._reaching(self.aim + worst), self._reaching(self.aim - worst + 1), self.size)
+        return Listed(places, self._scores(places), lambda: self._scores(np.arange(self.size)))
+
+    def _reaching(self, least: int) -> int:
+        """The first h with m(h) of at least this; their number, if there is none."""
+        cells, h = self.s.cells, 0
+        if self.below:
+            edge = self.s.reaching(1 - least) - 1  # the last one with -S of at least this
+            h = max(h, self.index - edge if edge >= 0 else self.size)
+        if self.above:
+            edge = self.s.reaching(least)
+            h = max(h, edge - self.index - 1 if edge <= cells else self.size)
+        return min(h, self.size)
+
+    def _score(self, h: int) -> int:
+        """The score of one candidate."""
+        sides = []
+        if self.below:
+            sides.append(-self.s.at_one(max(self.index - h, 0)))
+        if self.above:
+            sides.append(self.s.at_one(min(self.index + 1 + h, self.s.cells)))
+        return -abs(min(sides) - self.aim) - (0 if self.preference is None else int(self.preference[h]))
+
+    def _scores(self, h: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The scores of these candidates."""
+        sides = []
+        if self.below:
+            sides.append(-self.s.at(np.maximum(self.index - h, 0)))
+        if self.above:
+            sides.append(self.s.at(np.minimum(self.index + 1 + h, self.s.cells)))
+        scores: NDArray[np.int64] = -np.abs(np.minimum(sides[0], sides[-1]) - self.aim)
+        return scores if self.preference is None else scores - self.preference[h]
+
+
+def spanned(low: int, high: int, size: int) -> NDArray[np.int64]:
+    """The numbers from low up to high, which is not one of them, and the first and the last of all; at least one."""
+    low = min(max(low, 0), size - 1)
+    high = max(min(high, size), low + 1)
+    numbers = np.arange(low - (low > 0), high + (high < size))
+    if low > 0:
+        numbers[0] = 0
+    if high < size:
+        numbers[-1] = size - 1
+    return numbers
 
 
 def _margin(cells: float) -> float:

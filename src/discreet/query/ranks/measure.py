@@ -11,7 +11,7 @@ from discreet.query.bounding import SLACK
 from discreet.query.choices import bound_of, bucket
 from discreet.query.moments import Moment
 from discreet.query.ranks.bisection import bisected
-from discreet.query.ranks.cells import Cells
+from discreet.query.ranks.cells import Cells, TalliedCells
 from discreet.query.ranks.choice import chosen
 from discreet.query.ranks.scale import Scale
 from discreet.query.ranks.units import Units
@@ -121,14 +121,13 @@ class _Rows:
         rows = f"SELECT {self.place} AS g, {value} AS x, {each} AS w FROM {self.source}"
         rows += f" GROUP BY r.u, {self.place}" if once else ""
         placed = f"(SELECT g, {scale.place('x')} AS b, w FROM ({rows}) WHERE x IS NOT NULL)"
-        if full and run.size * scale.span <= _TALLIED:
-            sql = f"SELECT CAST(g * {scale.span} + {scale.within('b')} - {scale.cells[0]} AS INTEGER) FROM {placed}"
-            return Cells.tallied(
-                run.session.tally(sql, run.size * scale.span, plain=run.plan.block.plain), weight, scale
-            )
+        size = run.size * (scale.span + 1)
+        if full and size <= _TALLIED:
+            sql = f"SELECT {TalliedCells.place('g', 'b', scale)} FROM {placed}"
+            return TalliedCells(run.session.tally(sql, size, plain=run.plan.block.plain), weight, scale)
         total = f"count(*) * {weight}" if full else "sum(w)"
         found = run.session.numbers(
-            f"SELECT g, {scale.within('b')} AS b, CAST({total} AS BIGINT) AS w FROM {placed} GROUP BY 1, 2"
+            f"SELECT g, CAST(b AS INTEGER) AS b, CAST({total} AS BIGINT) AS w FROM {placed} GROUP BY 1, 2"
         )
         return Cells(run.size, found["g"], found["b"], found["w"], scale)
 

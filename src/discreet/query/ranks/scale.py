@@ -65,9 +65,18 @@ class Scale:
 
     @property
     def cells(self) -> tuple[int, int]:
-        """The first and the last cell."""
+        """The first and the last cell: no place that the engine finds for a clamped value is beyond.
+
+        Even ones are found by the same steps here and there, each rounded as the standard says. Logarithms are not:
+        what stands before `floor` is below 2^15 and off by 2^-15 at most if they have 30 of 53 bits right, so the
+        cell is off by at most 1, and there is one to spare. None is needed beyond 0 for values of the other sign only:
+        they have sign 0 or their own, and no logarithm of 1 or more is below 0.
+        """
         low, high = self.ends
-        return self._cell(low), self._cell(high)
+        first, last = self._cell(low), self._cell(high)
+        if self._even is not None:
+            return first, last
+        return first - (first > 0 or low < 0), last + (last < 0 or high > 0)
 
     @property
     def span(self) -> int:
@@ -90,20 +99,16 @@ class Scale:
         )
 
     def place(self, x: str) -> str:
-        """SQL of the number of the cell of a clamped value, a DOUBLE, where rounding may be off by one at the ends."""
+        """SQL of the number of the cell of a clamped value: one of `cells`, as a whole DOUBLE."""
         if self._even is not None:
             return f"floor(({x} - {number(self.ends[0])}) / {number(self._even)})"
         if self.ends[0] >= 0:
-            return f"floor(log2(1 + {x} / {number(self._quantum)}) * {_PER_OCTAVE})"
-        return f"sign({x}) * floor(log2(1 + abs({x}) / {number(self._quantum)}) * {_PER_OCTAVE})"
+            return f"floor({self._logarithm(x)})"
+        return f"sign({x}) * floor({self._logarithm(f'abs({x})')})"
 
-    def within(self, place: str) -> str:
-        """SQL of the cell itself, an INTEGER that is one of `cells`; never an error."""
-        first, last = self.cells
-        return (
-            f"CAST(CASE WHEN {place} > {number(last)} THEN {number(last)} WHEN {place} < {number(first)} "
-            f"THEN {number(first)} ELSE {place} END AS INTEGER)"
-        )
+    def _logarithm(self, size: str) -> str:
+        """SQL of the place of a value >= 0; the engine multiplies in less time than it divides."""
+        return f"log2({number(1.0)} + {size} * {number(1 / self._quantum)}) * {number(_PER_OCTAVE)}"
 
     def distance(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
         """A public preference where no bounds are declared: how many times e a value is larger than 1, else 0.
