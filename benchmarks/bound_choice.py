@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from discreet import Budget, Curator
 from discreet.query.choices import FINE, STEPS, bound_of
 from discreet.query.laws import LAPLACE, Law
-from discreet.query.losses import added, excess, usual
+from discreet.query.losses import added, blurred, excess, usual
 from discreet.query.policy import ColumnPolicy, Policy, TablePolicy
 from discreet.query.remembered import ENOUGH, Known
 from discreet.query.run import Run
@@ -202,7 +202,7 @@ class Asked:
         """What a choice is to a plan."""
         noise = plan.noise_for("moment 0")
         allowance = usual(self.groups, gaussian=False) * excess(used, noise, groups=self.groups)
-        made_up = added(used.allowed / self.groups) * (used.lost or 0.0) if used.steep else 0.0
+        made_up = added(used.allowed / self.groups, blurred(used.seen)) * (used.lost or 0.0) if used.steep else 0.0
         return Bound(bound_of(used.number), noise, plan.law(0), allowance, made_up)
 
 

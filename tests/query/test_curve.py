@@ -11,8 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from discreet.query.choices import CANDIDATES, STEPS, bound_of
+from discreet.query.choices import CANDIDATES, OFTEN, STEPS, bound_of
 from discreet.query.curve import Curve, End, shape_of
+from discreet.query.losses import added
 from discreet.query.sketch import Sketch
 
 PEOPLE = 100_000
@@ -73,6 +74,51 @@ def test_what_is_lost_is_what_the_law_has_beyond_the_bound() -> None:
         mean, variance = curve.lost(bound)
         assert mean == pytest.approx(above * beyond.mean(), rel=0.03)
         assert variance == pytest.approx(above * (beyond**2).mean(), rel=0.1)
+
+
+def curve_of(log_size: Callable[[np.ndarray], np.ndarray]) -> Curve:
+    """The curve of a law, given log x by the logarithm of the part of people that are larger."""
+    above = np.linspace(math.log(0.3 * PEOPLE), math.log(1e-4), 2000)
+    return Curve(PEOPLE, log_size(above - math.log(PEOPLE)), above)
+
+
+@pytest.mark.parametrize("groups", [1, 40])
+@pytest.mark.parametrize("multiplier", [0.3, 1.17, 4.4])
+@pytest.mark.parametrize(
+    "log_size",
+    [
+        lambda part: 2 - ndtri(np.exp(part)),  # lognormal of spread 1
+        lambda part: 2 - 0.3 * ndtri(np.exp(part)),
+        lambda part: np.log(-20 * part),  # exponential
+    ],
+    ids=["lognormal", "narrow", "exponential"],
+)
+def test_the_best_bound_has_nearly_the_least_median_error(
+    log_size: Callable[[np.ndarray], np.ndarray], multiplier: float, groups: int
+) -> None:
+    """Tables are drawn from the law; beside each bound the error is Laplace noise and what is lost of a group."""
+    curve, stream = curve_of(log_size), np.random.default_rng(5)
+    usual = OFTEN * multiplier * groups
+    least = curve.exceeded_by(40 * usual)
+    most = curve.above(least)
+    tails = []
+    for _ in range(4000):
+        parts = stream.random(stream.poisson(most / groups)) * most
+        tails.append(np.array([curve.exceeded_by(part) for part in parts]))
+
+    def error(bound: float) -> float:
+        mean = curve.lost(bound)[0] / groups * added(curve.above(bound) / groups, 1.0)
+        lost = np.array([np.maximum(tail - bound, 0).sum() for tail in tails])
+        noise = multiplier * bound * np.random.default_rng(6).laplace(size=lost.size)
+        return float(np.median(np.abs(noise - lost + mean)))
+
+    best = curve.best(usual, groups=groups, noise=multiplier * math.log(2), blur=1.0)
+    tried = {bound: error(bound) for bound in {curve.bound(usual * 2.0**k) for k in np.arange(-2, 3.6, 0.5)}}
+    assert error(best) < 1.1 * min(tried.values())
+    if groups == 1 and multiplier > 1:
+        assert error(best) < error(curve.bound(usual))
+    # whoever doubts the curve stays nearer to what it says that nobody exceeds
+    assert curve.best(usual, groups=groups, noise=multiplier * math.log(2), blur=4.0) >= best
 
 
 def test_fewer_are_above_a_larger_size_and_less_is_lost() -> None:
@@ -160,6 +206,10 @@ def test_whatever_a_sketch_holds_a_bound_can_be_read_off_or_not(
     if isinstance(shape, End):
         assert size in [max(1.0, math.floor(bound_of(number) * (1 + 1e-9))) for number in CANDIDATES]
         return
+    best = shape.best(above, groups=3.0, noise=0.8, blur=1.5)
+    assert math.isfinite(best)
+    assert best >= 1
+    assert best.is_integer()
     assert 0 < shape.above(size) <= shape.most
     assert shape.steepness(size) > 0
     assert min(shape.lost(size)) >= 0

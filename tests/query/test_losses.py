@@ -19,6 +19,7 @@ from discreet.query.losses import (
     _lognormal_excess,
     added,
     allowance,
+    blurred,
     doubt,
     excess,
     heaviness,
@@ -143,9 +144,9 @@ def test_beside_a_bound_that_was_read_off_a_sketch_what_is_expected_to_be_lost_i
     for groups, noise in ((1, 1.1), (1, 1.0), (40, 1.02)):
         together = excess(read, noise, groups=groups) * usual(groups, gaussian=False) * noise * groups
         assert together == pytest.approx(0.5 + 4 * 0.4, rel=0.02)
-    blurred = replace(read, seen=250.0)
-    assert excess(blurred, 1.1, groups=1) == pytest.approx(2 * excess(read, 1.1, groups=1), rel=0.02)
-    assert excess(replace(blurred, steep=0.0), 1.1, groups=1) == pytest.approx(excess(read, 1.1, groups=1), rel=0.02)
+    coarse = replace(read, seen=250.0)
+    assert excess(coarse, 1.1, groups=1) == pytest.approx(2 * excess(read, 1.1, groups=1), rel=0.02)
+    assert excess(replace(coarse, steep=0.0), 1.1, groups=1) == pytest.approx(excess(read, 1.1, groups=1), rel=0.02)
     assert excess(read, 1.1, groups=1) < 0.5 * excess(Choice(20, 0.2, 1.1, 2.0), 1.1, groups=1)
     assert doubt(read, single=True) is None
     assert doubt(replace(read, steep=2.0), single=True) == HEAVY
@@ -153,7 +154,7 @@ def test_beside_a_bound_that_was_read_off_a_sketch_what_is_expected_to_be_lost_i
 
 
 def test_a_part_of_what_a_curve_says_is_cut_off_is_added_and_allowed_for_the_less() -> None:
-    read = Choice(20.25, 0.2, 1.1, 2.0, units=1e6, size=9, looked=0.01, lost=0.5)
+    read = Choice(20.25, 0.2, 1.1, 2.0, units=1e12, size=9, looked=0.01, lost=0.5, seen=1e10)
     noisy = NoisySum(
         np.array([1000.0]), 110.0, LAPLACE, np.array([250.0])
     )  # a bound of 100 and noise of 1.1 times that
@@ -165,7 +166,8 @@ def test_a_part_of_what_a_curve_says_is_cut_off_is_added_and_allowed_for_the_les
         assert found.values[0] == pytest.approx(1000 + sign * 0.48 * 50)
         assert found.lost[0] == pytest.approx(sign * (250 - 0.48 * 50))
     # most often nobody exceeds the bound of a group: nothing is added; and never all that is expected
-    assert [added(above) for above in (0.1, 0.8, 1.6, 1e9)] == pytest.approx([0.0, 0.0, 0.4, 0.8])
+    assert [added(above, 1.0) for above in (0.1, 0.8, 1.6, 1e9)] == pytest.approx([0.0, 0.0, 0.4, 0.8])
+    assert added(1.6, blurred(250.0)) == pytest.approx(0.2)  # less if the sketch was coarse
     two = made_up(
         replace(noisy, values=np.array([3e6, 1e6]), lost=np.zeros(2)), replace(curved, allowed=4.0), 1.1, sign=1
     )

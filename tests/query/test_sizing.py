@@ -19,7 +19,7 @@ from discreet.query.bounding import Grid
 from discreet.query.choices import CANDIDATES, FINE, STEPS, bound_of, fine_bucket, fine_number_of
 from discreet.query.curve import Curve, End
 from discreet.query.laws import NoisySum
-from discreet.query.losses import HEAVY, doubt
+from discreet.query.losses import HEAVY, added, blurred, doubt
 from discreet.query.options import Options
 from discreet.query.plan import Aggregate
 from discreet.query.private import Private, private_plan
@@ -49,20 +49,27 @@ def smooth(people: int, seed: int = 0) -> np.ndarray:
 
 CURVE = Curve(1e5, np.linspace(0, 9, 400), np.linspace(11, -9, 400))
 CHECKED = ["counted", "sketched", "checked"]
-NEAR = 4 / 0.1 - 2  # what a curve expects to be near, beside 2 beyond the bound
-WAYS: dict[str, tuple[Any, list[float], list[str]]] = {
+TWICE = [*CHECKED, "again"]
+NEAR, OUT = 36.0, 1.0  # about what the curve says to be near the bound, and beyond
+WAYS: dict[str, tuple[Any, list[list[float]], list[str]]] = {
     # what is seen, how many are counted in each range (of one row a unit), and the steps that are paid for
     "no shape": (None, [], ["counted", "sketched", "chosen"]),
-    "a curve": (CURVE, [NEAR, 2], CHECKED),
-    "a curve, a little off": (CURVE, [0.5 * NEAR, -20], CHECKED),
-    "more than a curve": (CURVE, [NEAR + 34, 2], [*CHECKED, "chosen"]),
-    "more beyond than on a curve": (CURVE, [NEAR, 18], [*CHECKED, "dearer"]),
-    "less than a curve": (CURVE, [NEAR - 34, 2], [*CHECKED, "chosen"]),
-    "an end": (End(32.0), [0, 0], CHECKED),
-    "a few beyond an end": (End(32.0), [11, 0], [*CHECKED, "chosen"]),
-    "no end after all": (End(32.0), [10**6, 0], [*CHECKED, "chosen"]),
-    "a few far beyond an end": (End(32.0), [0, 30], [*CHECKED, "dearer"]),
-    "many far beyond an end": (End(32.0), [0, 10**6], [*CHECKED, "chosen"]),
+    "a curve": (CURVE, [[NEAR, OUT]], CHECKED),
+    "a curve, a little off": (CURVE, [[0.5 * NEAR, -20]], CHECKED),
+    "a curve after a second look": (CURVE, [[NEAR + 33, OUT], [NEAR - 20, OUT]], TWICE),
+    "a curve after a look beyond": (CURVE, [[NEAR, OUT + 20], [NEAR, OUT - 20]], TWICE),
+    "a little more than a curve, twice": (CURVE, [[NEAR + 33, OUT]] * 2, [*TWICE, "chosen"]),
+    "far more than on a curve": (CURVE, [[NEAR + 54, OUT]], [*CHECKED, "chosen"]),
+    "more beyond than on a curve": (CURVE, [[NEAR, OUT + 22]] * 2, [*TWICE, "dearer after"]),
+    "far more beyond than on a curve": (CURVE, [[NEAR, OUT + 27]], [*CHECKED, "dearer"]),
+    "less than a curve": (CURVE, [[NEAR - 33, OUT]] * 2, [*TWICE, "chosen"]),
+    "an end": (End(32.0), [[0, 0]], CHECKED),
+    "an end after a second look": (End(32.0), [[13, 0], [-15, 0]], TWICE),
+    "a few beyond an end": (End(32.0), [[13, 0]] * 2, [*TWICE, "chosen"]),
+    "no end after all": (End(32.0), [[10**6, 0]], [*CHECKED, "chosen"]),
+    "a few far beyond an end": (End(32.0), [[0, 30]] * 2, [*TWICE, "dearer after"]),
+    "more far beyond an end": (End(32.0), [[0, 49]], [*CHECKED, "dearer"]),
+    "many far beyond an end": (End(32.0), [[0, 10**6]], [*CHECKED, "chosen"]),
 }
 
 
@@ -74,7 +81,7 @@ def test_every_way_spends_no_more_than_its_pot_and_leaves_the_rest(
     shape, above, steps = WAYS[way]
     plan = plan_of(COUNT, TOTAL)
     paid, spent = plan.allocation, []
-    counts = iter([[500.0], [rows * number for number in above]])
+    counts = iter([[500.0], *([rows * number for number in looks] for looks in above)])
     assert paid.pots == (0, 1)
 
     def counted(_: Run, kinds: list[np.ndarray], epsilon: float) -> list[float]:
@@ -101,7 +108,9 @@ def test_every_way_spends_no_more_than_its_pot_and_leaves_the_rest(
         "sketched": paid.sketched,
         "checked": paid.checked,
         "chosen": paid.chosen,
+        "again": paid.checked_again(0),
         "dearer": paid.chosen + paid.more_for(0),
+        "dearer after": paid.chosen + paid.more_for(0) - paid.checked_again(0),
     }
     run = Run(None, plan, None)  # type: ignore[arg-type]
     found = sizing.sized(run, "moment 0", parts(smooth(50)), smallest=1.0, rows=rows)
@@ -111,9 +120,11 @@ def test_every_way_spends_no_more_than_its_pot_and_leaves_the_rest(
     assert measure == 0
     assert rows * sum(spent) + left <= pot
     assert rows * sum(spent) + left == pytest.approx(pot)
-    assert (found.lost is None) == (steps != CHECKED)
-    assert found.surprised == ("far beyond" in way or way == "more beyond than on a curve")
-    assert (left < -1e-9) == ("dearer" in steps)
+    assert next(counts, None) is None
+    assert (found.lost is None) == (steps not in (CHECKED, TWICE))
+    assert found.surprised == ("far beyond" in way or "more beyond" in way)
+    assert (left < -1e-9) == ("dearer" in steps or len(steps) == 5)
+    assert left >= -paid.more_for(0) * (1 + 1e-9)
     # what is left goes to the noise of this measure, and both spend what they may
     run.spare()
     first, second = run.plan.allocation.noise
@@ -142,7 +153,7 @@ def test_of_a_large_smooth_table_the_bound_is_near_the_best_and_the_noise_has_ne
             believed += 1
             assert noisy.scale / bound == pytest.approx(1 / 0.855, rel=0.02)
             assert largest[40] < bound < 1.6 * largest[0]
-            assert high - low < 9 * bound  # with a bound that is chosen it is 12 and more
+            assert high - low < 10.5 * bound  # with a bound that is chosen, which is larger, it is 12 and more
     assert believed > 8
 
 
@@ -285,8 +296,9 @@ def test_the_error_is_smaller_than_with_a_choice_that_costs_a_fifth(
             run = Run(None, plan, None)  # type: ignore[arg-type]
             bound = bound_of(run.choose("moment 0", lambda: parts(sizes), smallest=1.0))
             run.spare()
-            law, noise = run.plan.law(0), run.plan.noise_for("moment 0")
-            errors.append(np.maximum(sizes - bound, 0).sum() + noise * bound * law.two_sided(0.5))
+            law, noise, used = run.plan.law(0), run.plan.noise_for("moment 0"), run.used["moment 0"]
+            made_up = added(used.allowed, blurred(used.seen)) * used.lost * bound if used.steep else 0.0
+            errors.append(abs(np.maximum(sizes - bound, 0).sum() - made_up) + noise * bound * law.two_sided(0.5))
         return float(np.median(errors))
 
     now = error()

@@ -21,9 +21,10 @@ that is well paid, the noise is a staircase in place of Laplace's: the same pure
 
 Where the bound of a count or a sum is chosen on that path, its measure has a *pot*, which is spent step by step: the
 number of units and a sketch of their sizes (see `sketch`); then, where a curve can be read off the sketch, a count that
-finds out whether sizes go on like that; and where there is no curve, or they do not, a choice as usual. What is left in
-the pot makes the noise of the measure smaller (`spared`). Where the count has found units that are on no curve, the
-choice takes more, from what the measure has (`more_for`), and its noise is larger for it.
+finds out whether sizes go on like that, and a second one where it does not say clearly; and where there is no curve, or
+they do not, a choice as usual. What is left in the pot makes the noise of the measure smaller (`spared`). A choice
+after a second count takes more, from what the measure has, and so does one because the counts have found units that are
+on no curve (`more_for` both together); the noise is larger for it.
 
 **Claim.** The steps cost no more than `cost`, although what has been told decides which come, and at what price.
 *Proof.* Some steps are the same whatever happens: keys, other choices and measures, and of every pot the number of
@@ -60,6 +61,9 @@ _UP = 1 + 1e-12
 _STEEP = 0.9
 """From this epsilon on staircase noise is worth it; below, Laplace noise is as good and composes better."""
 
+_STEEP_OF_POT = 0.75
+"""The same of a measure with a pot, whose cost is a pure one whatever its noise is."""
+
 _TAIL_SHARE = 0.02
 """What all looks at tails cost, of epsilon."""
 
@@ -76,8 +80,8 @@ _CHECK, _LEAST_CHECK, _MOST_CHECK = 0.1, 0.05, 0.2
 """The epsilon of the count of large units, which is to tell some forty of them from none; and the least and the
 most that it may be of what there is for a measure."""
 
-_MOST_TAKEN = 0.35
-"""The largest part of what there is for the noise of a measure that a choice may take."""
+_MOST_TAKEN, _MOST_AGAIN = 0.35, 0.8
+"""The largest part of what there is for the noise of a measure that a choice may take; and of that, a second count."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,10 @@ class Allocation:
         """What a choice may take of measure i besides: as much again as it costs, and no more than a part of that."""
         return min(self.chosen, _MOST_TAKEN / self.noise[i])
 
+    def checked_again(self, i: int) -> float:
+        """What a second count costs, if the first is not as it should be: as much, and part of what may be taken."""
+        return min(self.checked, _MOST_AGAIN * self.more_for(i))
+
     def spared(self, left: Mapping[int, float]) -> Allocation:
         """The division with this part of the pots put to their measures; less than 0 is taken from them."""
         if not any(left.values()):
@@ -143,7 +151,7 @@ class Allocation:
 
     def is_staircase(self, i: int) -> bool:
         """Whether the noise of measure i is a staircase: of single numbers that are well paid."""
-        return self.alone and self.noise[i] * _STEEP <= 1
+        return self.alone and self.noise[i] * (_STEEP_OF_POT if i in self.pots else _STEEP) <= 1
 
     @property
     def cost(self) -> Cost:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CANDIDATES",
     "FINE",
+    "OFTEN",
     "STEPS",
     "bound_of",
     "bucket",
@@ -66,7 +67,9 @@ STEPS = 4
 FINE = 4
 """Parts of the step between two candidates: bounds that are not chosen among the candidates are multiples of it."""
 
-_OFTEN = 1.6
+OFTEN = 1.6
+"""Units that may exceed a bound for each unit of noise, in one group."""
+
 _TOGETHER = 40
 """A large unit is taken to lose the root of so many groups' worth at once, or of all if there are fewer."""
 
@@ -97,7 +100,7 @@ def units_above(groups: float, *, single: bool, looked: float | None = None) -> 
     """n* / s: how many units may exceed a bound, for each unit of noise; `single` says that a unit has one group."""
     if groups == 0:
         return 0.0
-    return _OFTEN * groups / spread_above(groups, single=single, looked=looked)
+    return OFTEN * groups / spread_above(groups, single=single, looked=looked)
 
 
 def spread_above(groups: float, *, single: bool, looked: float | None = None) -> float:

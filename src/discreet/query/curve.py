@@ -35,6 +35,7 @@ import numpy as np
 
 from discreet.divergence.normal import scores, tails
 from discreet.query.choices import CANDIDATES, STEPS, bound_of
+from discreet.query.losses import added
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,6 +79,12 @@ _MANY = 2.0
 
 _LEAST_ABOVE, _NEAR = 1e-4, 0.1
 """A curve is written down to where so many units are above; and its slope is taken so far on both sides, in log x."""
+
+_TRIED = np.linspace(-1.5, 2.5, 33)
+"""Powers of 2 by which the number of units above a bound is tried to be larger than usual."""
+
+_MEDIAN, _OFF = 0.6745, 0.3
+"""The median of |X|, for X normal; and by which part a curve is off about what a bound cuts off, or more."""
 
 _STEP, _REACH = 0.01, 5.0
 """The curve is written down in steps of log x, up to so far beyond the last bucket that is seen."""
@@ -129,6 +136,27 @@ class Curve:
         width, middle = np.diff(sizes), (sizes[1:] + sizes[:-1]) / 2
         number = (above[1:] + above[:-1]) / 2
         return float(np.sum(number * width)), float(np.sum(2 * middle * number * width))
+
+    def best(self, usual: float, *, groups: float, noise: float, blur: float) -> float:
+        """The bound C of least error in each of so many groups, near to the one that `usual` units exceed.
+
+        An error is noise, usually `noise` times C, and what is lost in a group: by chance, which has the variance v /
+        groups, by the part r of its mean that is not added to the sum (see `losses.added`), and because the curve is
+        off, by a part of the mean m / groups that grows with `blur`. The median of |X| for X normal is 0.6745 standard
+        deviations, and so C is where
+
+            (noise C)^2 + 0.6745^2 (v / groups + (r^2 + (0.3 blur)^2) (m / groups)^2)
+
+        is least. It is fewer units that exceed it where tails are heavy, and up to three times more where they are not.
+        """
+        tried = np.clip(usual * 2.0**_TRIED, _LEAST_ABOVE, self.most)
+
+        def error(bound: float) -> float:
+            mean, variance = (part / groups for part in self.lost(bound))
+            left = 1 - added(self.above(bound) / groups, blur)
+            return (noise * bound) ** 2 + _MEDIAN**2 * (variance + (left**2 + (_OFF * blur) ** 2) * mean**2)
+
+        return min(sorted({self.bound(above) for above in tried.tolist()}), key=error)
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,7 @@ __all__ = [
     "UNTOLD",
     "added",
     "allowance",
+    "blurred",
     "doubt",
     "excess",
     "heaviness",
@@ -270,17 +271,23 @@ def made_up(noisy: NoisySum, chosen: Choice, noise: float, *, sign: int) -> Nois
     """
     if not sign or not chosen.steep or not chosen.lost:
         return noisy
-    part = added(chosen.allowed / max(1, noisy.values.size))
+    part = added(chosen.allowed / max(1, noisy.values.size), blurred(chosen.seen))
     more = sign * part * chosen.lost / noise * noisy.scale * _parts(noisy)
     return replace(noisy, values=noisy.values + more, lost=noisy.lost - more)
 
 
-def added(above: float) -> float:
+def added(above: float, blur: float) -> float:
     """Which part of what a group is expected to lose is added to it, if so many units exceed the bound there.
 
-    The median of what is lost is below its mean, and 0 where most often nobody is above; and a curve may be too high.
+    The median of what is lost is below its mean, and 0 where most often nobody is above; and a curve may be too high,
+    the more so the more its sketch is blurred.
     """
-    return _ADDED * max(0.0, 1 - _NOBODY / max(above, _NOBODY))
+    return _ADDED * max(0.0, 1 - _NOBODY / max(above, _NOBODY)) / blur
+
+
+def blurred(seen: float) -> float:
+    """How many times more than a curve says may be lost, whose sketch has seen so many units times its epsilon."""
+    return 1 + _BLURRED / max(seen, 1.0)
 
 
 def excess(chosen: Choice, noise: float, *, groups: int) -> float:
@@ -290,8 +297,7 @@ def excess(chosen: Choice, noise: float, *, groups: int) -> float:
     choices, the noise is smaller, and what is cut off is not.
     """
     if chosen.lost is not None:
-        blurred = 1 + _BLURRED / max(chosen.seen, 1.0) if chosen.steep else 1.0
-        lost = (chosen.lost + _UNLUCKY * chosen.unsure) * blurred
+        lost = (chosen.lost + _UNLUCKY * chosen.unsure) * (blurred(chosen.seen) if chosen.steep else 1.0)
         return lost / (noise * groups) / usual(groups, gaussian=False)
     heavy = _SURPRISED if chosen.surprised else 1.0
     if not chosen.surprised and chosen.units is not None and chosen.size is not None:

@@ -153,7 +153,7 @@ class Known:
         counted = [one.beyond for one in chosen if one.beyond]
         beyond = sum(counted) / len(counted) if counted else 0.0
         if beyond > ALARM:
-            chosen = [one for one in chosen if one.surprised]
+            chosen = [one for one in chosen if one.surprised] or chosen
         looks = [one for one in chosen if one.units is not None and one.size is not None]
         read = [one for one in chosen if one.lost is not None]
         sketched = 2 * len(read) > len(chosen)

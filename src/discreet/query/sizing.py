@@ -1,7 +1,8 @@
 """A bound that nobody stated, found step by step from a sketch of the units' sizes; what is not spent makes noise less.
 
-    number of units ──▶ sketch ──▶ curve, or end ──▶ count of large units ──▶ as it should be: that is the bound
-                                        └─ none ──▶ a choice as usual ◀── not ──┴── more beyond: a choice among larger
+    number of units ─▶ sketch ─▶ curve, or end ─▶ count of large units ─▶ as it should be: that is the bound
+                          │                          ├─ a little off: a second count, and judged together
+                          └─ neither ─▶ a choice ◀───┴─ off; where more are beyond: a choice among larger ones
 
 Each step is pure DP with an epsilon of its own (see `allocation`, which proves what they cost together). Which step
 follows depends on what the earlier ones have told, and on nothing else.
@@ -11,10 +12,13 @@ smooth, the bound is right to a tenth. The counts are there because sizes need n
 before. A curve is asked how many units are between the size that it says some forty exceed, at epsilon = 1, and the
 bound, and how many are beyond; so many are to be there, give or take what noise and the curve may be off. A unit is in
 one of the two ranges, so both counts cost what one costs. More mean that some are on no curve, as robots among people
-are; none mean that sizes end before. Where more are beyond the bound, a larger one is chosen, for up to twice the usual
-price: what a few dozen robots say must not drown in a preference for small bounds. Beyond an end nobody should be, and
-robots are those who are two octaves beyond it. With 36 robots at epsilon = 1, and 60 at 0.3, a quarter of first answers
-miss them, by the count or by a choice after it; and beside a curve intervals are narrower, and hold less often then.
+are; none mean that sizes end before. Of a smooth table one count in five is a little off by the luck of its noise. A
+second one costs less than a choice for nothing, and both together are off in one table of ten.
+
+Where more are beyond the bound, a larger one is chosen, for up to twice the usual price: what a few dozen robots say
+must not drown in a preference for small bounds. Beyond an end nobody should be, and robots are those who are two
+octaves beyond it. With 36 robots at epsilon = 1, and 60 at 0.3, a quarter of first answers miss them, by the count or
+by a choice after it; and beside a curve intervals are narrower, and hold less often then.
 """
 
 from __future__ import annotations
@@ -25,15 +29,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.query.choices import CANDIDATES, FINE, STEPS, bound_of, choose_bound, fine_number_of
+from discreet.query.choices import CANDIDATES, FINE, OFTEN, STEPS, bound_of, choose_bound, fine_number_of
 from discreet.query.curve import Curve, shape_of
-from discreet.query.losses import SURELY
+from discreet.query.losses import SURELY, blurred
 from discreet.query.remembered import ALARM, Choice
 from discreet.query.sketch import Sketch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from discreet.query.curve import End
@@ -48,9 +50,17 @@ where it is asked a second time; and by which part of them it may be off."""
 _AT_END = 0.5
 """How many units may be counted beyond an end, times epsilon: there should be none, and this is enough."""
 
+_CLEARLY, _TOGETHER = 1.2, 0.3
+"""By how much more than that a count may be off, times epsilon, so that there is a second one; and by how much more
+both together may be, beside a curve."""
+
+_OUTER = math.log(2) / math.log(20)
+"""The half of Laplace noise is this part of the interval of 95 %: bounds are to be good for both."""
+
 _FAR_FROM_END, _LESS_LIKELY = 2.0 * STEPS, 0.55
 """Two octaves: who is further beyond an end is not one of those who are just not as many as the others; and what such
-units count, because tables in which everybody has one row are many, and few of these have robots."""
+units count, because tables in which everybody has one row are many, and few of these have robots; after a second count
+they count half of what is missing to 1 more."""
 
 _ENOUGH, _WEIGHTY, _WEAKEST = 6.0, 7.0, 1.0
 """Units that are on no curve, times the epsilon of a choice of a bound because of them: so many are enough, and where
@@ -97,6 +107,7 @@ class _Steps:
         )
         self.left = self.paid.later
         self.price, self.power = self.paid.chosen, math.inf
+        self.more = self.paid.more_for(self.measure)
         self.told = Choice(
             CANDIDATES[0],
             self.paid.chosen / rows,
@@ -107,28 +118,64 @@ class _Steps:
 
     def read(self, shape: Curve | End) -> Choice | None:
         """The bound that a shape says, if counts agree with it."""
-        hoped = replace(self.run.plan, allocation=self.paid.hoped)
-        allowed = self.run.allowed(hoped, self.place)
-        least, wanted, most = map(fine_number_of, (self.smallest, shape.bound(allowed), self.largest))
+        bound, allowed = self._wanted(shape)
+        least, wanted, most = map(fine_number_of, (self.smallest, bound, self.largest))
         number = max(least, min(wanted, most))
-        self.left -= self.paid.checked
         noise = self.rows / self.paid.checked
-        counted = _counted(shape, number, allowed, self._counts, noise=noise)
-        self.told = replace(self.told, beyond=counted.beyond / max(noise, _DOZEN * self.rows))
-        if counted.believed:
-            assert self.told.units is not None
+        expected = _expected(shape, number, allowed, noise=noise)
+        beyond, believed = self._counted(expected, noise)
+        self.told = replace(self.told, beyond=beyond / max(noise, _DOZEN * self.rows))
+        if believed:
+            paid = replace(self.run.plan, allocation=self.paid.spared({self.measure: _less(self.left)}))
             return self._ended(
                 number=number,
-                noise=hoped.noise_for(self.place),
+                noise=paid.noise_for(self.place),
                 allowed=allowed,
-                **_cut_off(shape, bound_of(number), seen=self.told.units * self.sketch.epsilon, beyond=allowed + noise),
+                **_cut_off(shape, bound_of(number), seen=self.seen, beyond=allowed + noise),
             )
         if self.told.surprised:
-            large = counted.beyond / self.rows
-            self.price += min(self.paid.more_for(self.measure), max(0.0, _ENOUGH / large - self.price))
+            large, far = beyond / self.rows, expected.ends[-1]
+            self.price += min(self.more, max(0.0, _ENOUGH / large - self.price))
             self.power = max(_WEAKEST, large * self.price / _WEIGHTY)
-            self.smallest = min(max(self.smallest, bound_of(counted.far)), self.largest)
+            self.smallest = min(max(self.smallest, bound_of(far)), self.largest)
         return None
+
+    def _wanted(self, shape: Curve | End) -> tuple[float, float]:
+        """The bound that a shape says, for noise as it is if counts agree, and how many units may exceed it."""
+        hoped = replace(self.run.plan, allocation=self.paid.hoped)
+        usual = self.run.allowed(hoped, self.place)
+        if not isinstance(shape, Curve):
+            return shape.bound(usual), usual
+        multiplier, law = hoped.noise_for(self.place), hoped.law(self.measure)
+        bound = shape.best(
+            usual,
+            groups=max(1.0, usual / (OFTEN * multiplier)),
+            noise=multiplier * (law.two_sided(0.5) + _OUTER * law.two_sided(0.95)) / 2,
+            blur=blurred(self.seen),
+        )
+        return bound, shape.above(bound)
+
+    def _counted(self, expected: _Expected, noise: float) -> tuple[float, bool]:
+        """How many more units are beyond than expected, and whether counts are as expected; a second one if unclear."""
+        self.left -= self.paid.checked
+        counts = self._counts(expected.ends, self.paid.checked)
+        off = expected.off(counts, noise)
+        if not 0 < off <= _CLEARLY:
+            return expected.beyond(counts), off == 0
+        again = self.paid.checked_again(self.measure)
+        self.left -= again
+        self.more -= again
+        weight = again**2 / (again**2 + self.paid.checked**2)  # by the variances of their noise
+        second = self._counts(expected.ends, again)
+        counts = [(1 - weight) * one + weight * other for one, other in zip(counts, second, strict=True)]
+        surer = replace(expected, likely=1 - (1 - expected.likely) / 2)
+        return surer.beyond(counts), surer.off(counts, noise) <= (0.0 if expected.ended else _TOGETHER)
+
+    @property
+    def seen(self) -> float:
+        """The units times the epsilon of the sketch."""
+        assert self.told.units is not None
+        return max(0.0, self.told.units * self.sketch.epsilon)
 
     def chosen(self) -> Choice:
         """A bound that is chosen."""
@@ -151,11 +198,11 @@ class _Steps:
         )
         return self._ended(number=number, noise=paid.noise_for(self.place), allowed=allowed)
 
-    def _counts(self, ends: list[float]) -> list[float]:
+    def _counts(self, ends: tuple[float, float], epsilon: float) -> list[float]:
         """How many units are above each of these numbers and not above the next."""
         above = np.searchsorted(np.array(ends) * FINE, self.found["f"], side="left")  # how many of them a size is above
         kinds = [self.found["n"][above == k] for k in range(1, len(ends) + 1)]
-        return self.run.counted_apart(kinds, self.paid.checked / self.rows)
+        return self.run.counted_apart(kinds, epsilon / self.rows)
 
     def _ended(self, *, number: float, **facts: float) -> Choice:
         """What was found; the rest of the pot is put aside."""
@@ -175,38 +222,45 @@ def _cut_off(shape: Curve | End, bound: float, *, seen: float, beyond: float) ->
         return {"lost": _BEYOND_END * beyond}
     mean, variance = shape.lost(bound)
     told = {"lost": mean / bound, "unsure": math.sqrt(variance) / bound}
-    return {**told, "seen": max(0.0, seen), "steep": shape.steepness(bound)}
+    return {**told, "seen": seen, "steep": shape.steepness(bound)}
 
 
 @dataclass(frozen=True)
-class _Counted:
-    """Whether as many units are large as a shape says, and how many more are beyond `far`."""
+class _Expected:
+    """How many units should be between two numbers of bounds, and beyond the second.
 
-    believed: bool
-    beyond: float
-    far: float
-
-
-def _counted(
-    shape: Curve | End, number: float, allowed: float, counts: Callable[[list[float]], list[float]], *, noise: float
-) -> _Counted:
-    """What counts of large units say about a shape.
-
-    `counts` tells how many are between the bounds of numbers and above the last, with noise of this scale; `allowed`
-    may exceed that of this number.
+    The first may be off by `vague`, or there may be any number of fewer where `ended`; those beyond that are too many
+    count `likely`.
     """
+
+    ends: tuple[float, float]
+    between: float
+    outside: float
+    vague: float
+    likely: float = 1.0
+    ended: bool = False
+
+    def off(self, counts: list[float], noise: float) -> float:
+        """By how much more counts differ from that than noise of this scale explains, over the scale; 0 if not."""
+        inner = counts[0] - self.between
+        inner = inner - _AT_END * noise if self.ended else abs(inner) - ALARM * noise
+        return max(0.0, inner - self.vague, self.beyond(counts) - ALARM * noise) / noise
+
+    def beyond(self, counts: list[float]) -> float:
+        """How many more were counted there than should be."""
+        return self.likely * (counts[1] - self.outside)
+
+
+def _expected(shape: Curve | End, number: float, allowed: float, *, noise: float) -> _Expected:
+    """What a shape says, for counts with noise of this scale; `allowed` may exceed the bound of this number."""
     if not isinstance(shape, Curve):
         far = min(number + _FAR_FROM_END, float(CANDIDATES[-1]))
-        inner, outer = counts([number, far])
-        beyond = _LESS_LIKELY * outer
-        return _Counted(inner <= allowed + _AT_END * noise and beyond <= ALARM * noise, beyond, far)
+        return _Expected((number, far), 0.0, 0.0, allowed, _LESS_LIKELY, ended=True)
     watched = min(_WATCHED * noise, shape.most)
     near, far = (fine_number_of(shape.bound(above)) for above in (watched, min(allowed, _FAR * watched)))
     outside = shape.above(bound_of(far))
     between = shape.above(bound_of(near)) - outside
-    inner, outer = counts([near, far])
-    beyond, off = outer - outside, ALARM * noise
-    return _Counted(abs(inner - between) <= off + _VAGUE * between and beyond <= off, beyond, far)
+    return _Expected((near, far), between, outside, _VAGUE * between)
 
 
 def whole_buckets(fine: NDArray[Any]) -> NDArray[np.int64]:
