@@ -110,8 +110,9 @@ def test_the_interval_of_a_ratio_holds_as_often_as_it_says(gaussian: bool, scale
     assert np.all(low <= high)
 
 
-def test_a_ratio_with_a_denominator_that_may_be_zero_can_be_anything() -> None:
-    low, high = NoisySum(np.array([5.0]), 1.0, GAUSSIAN).ratio_interval(NoisySum(np.array([0.5]), 1.0, GAUSSIAN), 0.95)
+@pytest.mark.parametrize("rows", [0.5, -0.5, -8.0])
+def test_an_average_over_rows_of_which_there_may_be_none_can_be_anything(rows: float) -> None:
+    low, high = NoisySum(np.array([5.0]), 1.0, GAUSSIAN).ratio_interval(NoisySum(np.array([rows]), 1.0, GAUSSIAN), 0.95)
     assert low[0] == -np.inf
     assert high[0] == np.inf
 

@@ -160,6 +160,7 @@ class NoisySum:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """All r for which self - r * other is 0 within its noise, plus the shift; unbounded where other may be 0.
 
+        The other one is a number of rows or units, which is not below 0, whatever its noise says.
         [Fieller 1954], with the exact law of the sum of two Laplace noises in place of the normal one. Staircase noise
         is not used for ratios. What both have lost `cancels`, as far as it does; if nothing can be cut off the other
         one, this one has its allowance.
@@ -168,7 +169,7 @@ class NoisySum:
         lost = np.zeros(1) if cancels else self.lost
         low = self._end(other, ratio, confidence, -1.0, lost)
         high = self._end(other, ratio, confidence, +1.0, lost)
-        unsure = np.abs(other.values) <= other.half_width(confidence)
+        unsure = other.values <= other.half_width(confidence)
         low[unsure], high[unsure] = -np.inf, np.inf
         return low + shift, high + shift
 
