@@ -69,7 +69,10 @@ def has_aggregate(node: exp.Expr | None) -> bool:
     if node is None or isinstance(node, exp.Query | exp.Subquery):
         return False
     if isinstance(node, exp.Window):
-        inside = [node.this.args.get("this"), *(node.args.get("partition_by") or []), node.args.get("order")]
+        function = node.this
+        while isinstance(function, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+            function = function.this
+        inside = [function.args.get("this"), *(node.args.get("partition_by") or []), node.args.get("order")]
         return any(has_aggregate(part) for part in inside if isinstance(part, exp.Expr))
     if is_aggregate(node):
         return True
