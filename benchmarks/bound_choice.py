@@ -202,7 +202,8 @@ class Asked:
         """What a choice is to a plan."""
         noise = plan.noise_for("moment 0")
         allowance = usual(self.groups, gaussian=False) * excess(used, noise, groups=self.groups)
-        made_up = added(used.allowed / self.groups, blurred(used.seen)) * (used.lost or 0.0) if used.steep else 0.0
+        part = added(used.allowed, groups=self.groups, blur=blurred(used.seen)) if used.steep else 0.0
+        made_up = part * (used.lost or 0.0)
         return Bound(bound_of(used.number), noise, plan.law(0), allowance, made_up)
 
 

@@ -2,7 +2,7 @@
 
 Public facts are the keys of categories, days and countries and that a spend lies between 0 and 1000. ``reuse=False``: a
 repeated question is asked anew, not read from the ledger. At the level of rows the table of people is public, since
-nobody's row is protected by it.
+nobody's row is protected by it, and each person is there once.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ CONFIDENCE = 0.95
 def policy(job: dict[str, Any], *, by_row: bool) -> str:
     """The policy file."""
     users = "public = true" if by_row else 'unit = "user_id"\nrows_per_unit = 1'
+    once = "user_id.unique = true" if by_row else ""
     return f"""
 name = "visits"
 ledger = "ledger.db"
@@ -47,6 +48,7 @@ source = "{job["users"]}"
 {users}
 
 [tables.users.columns]
+{once}
 country.keys = {job["countries"]}
 """
 

@@ -107,7 +107,7 @@ def test_the_best_bound_has_nearly_the_least_median_error(
         tails.append(np.array([curve.exceeded_by(part) for part in parts]))
 
     def error(bound: float) -> float:
-        mean = curve.lost(bound)[0] / groups * added(curve.above(bound) / groups, 1.0)
+        mean = curve.lost(bound)[0] / groups * added(curve.above(bound), groups=groups, blur=1.0)
         lost = np.array([np.maximum(tail - bound, 0).sum() for tail in tails])
         noise = multiplier * bound * np.random.default_rng(6).laplace(size=lost.size)
         return float(np.median(np.abs(noise - lost + mean)))

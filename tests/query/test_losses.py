@@ -163,15 +163,17 @@ def test_a_part_of_what_a_curve_says_is_cut_off_is_added_and_allowed_for_the_les
         assert made_up(noisy, chosen, 1.1, sign=sign) is noisy
     for sign in (1, -1):
         found = made_up(replace(noisy, lost=sign * noisy.lost), curved, 1.1, sign=sign)
-        assert found.values[0] == pytest.approx(1000 + sign * 0.48 * 50)
-        assert found.lost[0] == pytest.approx(sign * (250 - 0.48 * 50))
+        assert found.values[0] == pytest.approx(1000 + sign * 0.2085 * 50, rel=1e-4)
+        assert found.lost[0] == pytest.approx(sign * (250 - 0.2085 * 50), rel=1e-4)
     # most often nobody exceeds the bound of a group: nothing is added; and never all that is expected
-    assert [added(above, 1.0) for above in (0.1, 0.8, 1.6, 1e9)] == pytest.approx([0.0, 0.0, 0.4, 0.8])
-    assert added(1.6, blurred(250.0)) == pytest.approx(0.2)  # less if the sketch was coarse
+    for above, part in ((0.1, 0.0), (0.8, 0.0), (1.6, 0.147), (16.0, 0.608), (1e9, 0.8)):
+        assert added(above, groups=1, blur=1.0) == pytest.approx(part, abs=1e-3)
+        assert added(above, groups=1, blur=blurred(250.0)) == pytest.approx(part / 2, abs=1e-3)  # of a coarse sketch
+    assert added(16.0, groups=20, blur=1.0) == 0.0
     two = made_up(
         replace(noisy, values=np.array([3e6, 1e6]), lost=np.zeros(2)), replace(curved, allowed=4.0), 1.1, sign=1
     )
-    assert (two.values - [3e6, 1e6]).tolist() == pytest.approx([0.48 * 50 * 0.75, 0.48 * 50 * 0.25], rel=1e-3)
+    assert (two.values - [3e6, 1e6]).tolist() == pytest.approx([0.288 * 50 * 0.75, 0.288 * 50 * 0.25], rel=1e-3)
 
 
 @pytest.mark.parametrize("people", [200, 1000])

@@ -297,7 +297,8 @@ def test_the_error_is_smaller_than_with_a_choice_that_costs_a_fifth(
             bound = bound_of(run.choose("moment 0", lambda: parts(sizes), smallest=1.0))
             run.spare()
             law, noise, used = run.plan.law(0), run.plan.noise_for("moment 0"), run.used["moment 0"]
-            made_up = added(used.allowed, blurred(used.seen)) * used.lost * bound if used.steep else 0.0
+            part = added(used.allowed, groups=1, blur=blurred(used.seen)) if used.steep else 0.0
+            made_up = part * (used.lost or 0.0) * bound
             errors.append(abs(np.maximum(sizes - bound, 0).sum() - made_up) + noise * bound * law.two_sided(0.5))
         return float(np.median(errors))
 

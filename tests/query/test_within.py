@@ -328,7 +328,10 @@ def test_names_of_windows_work_in_qualify_and_over_answers() -> None:
         ("SELECT LAG(age) OVER v AS x FROM visits", "write WINDOW v AS"),
         ("SELECT age AS x FROM visits WINDOW w AS (PARTITION BY read_csv('x'))", "nothing uses the window w"),
         ("SELECT LAG(age) OVER w AS x FROM visits WINDOW w AS (ORDER BY day)", "sees rows of several people"),
-        ("SELECT city, LAG(age) IGNORE NULLS OVER (PARTITION BY user_id ORDER BY day) AS x FROM visits", "IGNORE NULLS"),
+        (
+            "SELECT city, LAG(age) IGNORE NULLS OVER (PARTITION BY user_id ORDER BY day) AS x FROM visits",
+            "IGNORE NULLS",
+        ),
         (
             "SELECT city, SUM(age) FILTER (WHERE age > 1) OVER (PARTITION BY user_id ORDER BY day) AS x FROM visits",
             "without DISTINCT, FILTER",

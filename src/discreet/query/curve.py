@@ -35,7 +35,7 @@ import numpy as np
 
 from discreet.divergence.normal import scores, tails
 from discreet.query.choices import CANDIDATES, STEPS, bound_of
-from discreet.query.losses import added
+from discreet.query.losses import added, few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,11 +141,11 @@ class Curve:
         """The bound C of least error in each of so many groups, near to the one that `usual` units exceed.
 
         An error is noise, usually `noise` times C, and what is lost in a group: by chance, which has the variance v /
-        groups, by the part r of its mean that is not added to the sum (see `losses.added`), and because the curve is
-        off, by a part of the mean m / groups that grows with `blur`. The median of |X| for X normal is 0.6745 standard
-        deviations, and so C is where
+        groups, by the part r of its mean m / groups that is not added to the sum (see `losses.added`), and because the
+        curve is off, by a part d of the mean that grows with `blur`, and is larger where few units decide. The median
+        of |X| for X normal is 0.6745 standard deviations, and so C is where
 
-            (noise C)^2 + 0.6745^2 (v / groups + (r^2 + (0.3 blur)^2) (m / groups)^2)
+            (noise C)^2 + 0.6745^2 (v / groups + (r^2 + d^2) (m / groups)^2)
 
         is least. It is fewer units that exceed it where tails are heavy, and up to three times more where they are not.
         """
@@ -153,8 +153,9 @@ class Curve:
 
         def error(bound: float) -> float:
             mean, variance = (part / groups for part in self.lost(bound))
-            left = 1 - added(self.above(bound) / groups, blur)
-            return (noise * bound) ** 2 + _MEDIAN**2 * (variance + (left**2 + (_OFF * blur) ** 2) * mean**2)
+            above = self.above(bound)
+            left, off = 1 - added(above, groups=groups, blur=blur), blur * (_OFF + few(above) / 2)
+            return (noise * bound) ** 2 + _MEDIAN**2 * (variance + (left**2 + off**2) * mean**2)
 
         return min(sorted({self.bound(above) for above in tried.tolist()}), key=error)
 

@@ -90,6 +90,7 @@ __all__ = [
     "blurred",
     "doubt",
     "excess",
+    "few",
     "heaviness",
     "looked_share",
     "made_up",
@@ -153,8 +154,9 @@ _BLURRED = 250.0
 _SURPRISED = 3.0
 """How many times the usual is allowed for beside a bound that was chosen because units are on no curve."""
 
-_ADDED, _NOBODY = 0.8, 0.8
-"""The largest part of what is expected to be lost that is added; and units above a bound with which it is nothing."""
+_ADDED, _NOBODY, _FEW_LESS = 0.8, 0.8, 0.8
+"""The largest part of what is expected to be lost that is added; units above a bound in a group with which it is
+nothing; and how much less it is if a single unit decides."""
 
 _SUMMED = 1.5
 _TENTH = 0.1
@@ -271,18 +273,24 @@ def made_up(noisy: NoisySum, chosen: Choice, noise: float, *, sign: int) -> Nois
     """
     if not sign or not chosen.steep or not chosen.lost:
         return noisy
-    part = added(chosen.allowed / max(1, noisy.values.size), blurred(chosen.seen))
+    part = added(chosen.allowed, groups=noisy.values.size, blur=blurred(chosen.seen))
     more = sign * part * chosen.lost / noise * noisy.scale * _parts(noisy)
     return replace(noisy, values=noisy.values + more, lost=noisy.lost - more)
 
 
-def added(above: float, blur: float) -> float:
-    """Which part of what a group is expected to lose is added to it, if so many units exceed the bound there.
+def added(above: float, *, groups: float, blur: float) -> float:
+    """Which part of what a group is expected to lose is added to it, if so many units exceed the bound in all groups.
 
-    The median of what is lost is below its mean, and 0 where most often nobody is above; and a curve may be too high,
-    the more so the more its sketch is blurred.
+    The median of what is lost is below its mean, and 0 where most often nobody is above in a group; and a curve may be
+    too high, the more so the more its sketch is blurred, and the fewer units decide.
     """
-    return _ADDED * max(0.0, 1 - _NOBODY / max(above, _NOBODY)) / blur
+    nobody = _NOBODY * max(1.0, groups) / max(above, 1e-9)
+    return _ADDED * max(0.0, 1 - nobody) * (1 - few(above)) / blur
+
+
+def few(above: float) -> float:
+    """How much less is to be built on what so many units are expected to lose: they may be quite different ones."""
+    return _FEW_LESS / math.sqrt(max(above, 1.0))
 
 
 def blurred(seen: float) -> float:
