@@ -63,6 +63,16 @@ def test_the_law_of_a_staircase_is_that_of_its_exact_draws(epsilon: float) -> No
     assert not all(fits(LAPLACE, x) for x in places)
 
 
+@pytest.mark.parametrize("epsilon", [0.7, 1.0, 3.0, 30.0])
+@pytest.mark.parametrize("gamma", [0.01, 0.5, 1.0])
+def test_quantiles_of_a_staircase_are_where_its_tail_says(epsilon: float, gamma: float) -> None:
+    law = Law("staircase", epsilon, gamma)
+    for confidence in (0.0, 0.01, 0.3, 0.5, 0.9, 0.95, 0.999, 1 - 1e-9):
+        found = law.two_sided(confidence)
+        assert law.beyond(found) == pytest.approx(1 - confidence, rel=1e-6)
+        assert found == pytest.approx(float(law.reach(np.zeros(1), confidence)[0]), abs=1e-9)
+
+
 @pytest.mark.parametrize("epsilon", [0.9, 1.0, 2.0, 5.0])
 def test_no_staircase_has_a_smaller_median_than_the_one_that_is_used(epsilon: float) -> None:
     best = least_median_gamma(epsilon)

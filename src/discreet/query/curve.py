@@ -80,7 +80,7 @@ _MANY = 2.0
 _LEAST_ABOVE, _NEAR = 1e-4, 0.1
 """A curve is written down to where so many units are above; and its slope is taken so far on both sides, in log x."""
 
-_TRIED = np.linspace(-1.5, 2.5, 33)
+_TRIED = np.linspace(-1.5, 2.5, 17)
 """Powers of 2 by which the number of units above a bound is tried to be larger than usual."""
 
 _MEDIAN, _OFF = 0.6745, 0.3

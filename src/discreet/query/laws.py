@@ -83,7 +83,16 @@ class Law:
         """The quantile of |noise|."""
         if self.kind != "staircase":
             return two_sided(confidence, gaussian=self.gaussian)
-        return float(self.reach(np.zeros(1), confidence)[0])
+        if confidence >= 1:
+            return math.inf
+        decay = math.exp(-self.epsilon)
+        rest = decay / -math.expm1(-self.epsilon)
+        beyond = (1 - confidence) * (self.gamma + rest)
+        if beyond >= rest:  # on the first step
+            return self.epsilon * (self.gamma + rest - beyond)
+        level = max(math.floor(math.log(rest / beyond) / self.epsilon), 0)  # beyond so many more there is less
+        within = (rest - beyond * math.exp(self.epsilon * level)) / decay
+        return self.epsilon * (self.gamma + level + within)
 
     def reach(self, allowance: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
         """q with P(noise > q) + P(noise > q + allowance) = 1 - confidence, or 0 if that is below 0."""
