@@ -76,6 +76,9 @@ _LEAST_SHARE = 0.25
 _COUNT, _SKETCH = 0.01, 0.035
 """What else is bought beside a choice where it has a pot, of epsilon: the number of units, a sketch of their sizes."""
 
+_LESS_OF_SKETCH = 0.2
+"""By which power of what a choice costs less for more groups a sketch does: what is lost is made up for by it there."""
+
 _CHECK, _LEAST_CHECK, _MOST_CHECK = 0.1, 0.05, 0.2
 """The epsilon of the count of large units, which is to tell some forty of them from none; and the least and the
 most that it may be of what there is for a measure."""
@@ -238,7 +241,8 @@ def _laplace(
     fewer = max(_LEAST_SHARE, groups**-0.4)
     check = min(_MOST_CHECK, max(_LEAST_CHECK, _CHECK * len(tails) / max(total, _CHECK)))
     share_of_choices = min(0.35, 0.15 + 0.05 * choices) * fewer if choices else 0.0
-    share_of_pots = (_COUNT + _SKETCH + check) * fewer if tails else 0.0
+    sketch = _SKETCH * fewer**_LESS_OF_SKETCH / fewer
+    share_of_pots = (_COUNT + sketch + check) * fewer if tails else 0.0
     share_of_keys = 0.0 if not keys else 0.3 if weights else 1.0 - share_of_choices - share_of_pots
     rest = (1 - share_of_choices - share_of_pots - share_of_keys) * total / _UP
     each = fewer * total / len(tails) / _UP if tails else 0.0
@@ -253,7 +257,7 @@ def _laplace(
         noise=tuple(_UP * sum(weights) / (weight * rest) for weight in weights),
         pots=tails,
         counted=_COUNT * each,
-        sketched=_SKETCH * each,
+        sketched=sketch * each,
         checked=check * each,
         chosen=choice if tails else 0.0,
         alone=alone,
