@@ -169,6 +169,19 @@ def test_intervals_are_as_sure_as_asked_for() -> None:
     assert "99.9 % intervals" in good(f"query run {DATA} {COUNT} --epsilon 0.5 --confidence 0.999")
 
 
+def test_run_allows_for_more_that_bounds_cut_off_and_names_the_options_of_the_command_line() -> None:
+    usual = good_json(f"query run {DATA} {COUNT} --epsilon 0.5 {BUDGET}")
+    more = good_json(f"query run {DATA} {COUNT} --epsilon 0.5 --allowance 4")
+    assert (usual["allowance"], more["allowance"]) == (1.0, 4.0)
+    assert more["repeated"]
+    [one], [other] = usual["rows"], more["rows"]
+    assert other["n_high"] - other["n_low"] > one["n_high"] - one["n_low"]
+    text = "SELECT city = 'Bern' AS here, COUNT(*) AS n FROM visits GROUP BY here ORDER BY n DESC LIMIT 1"
+    picked = good(f'query run {DATA} "{text}" --epsilon 0.5')
+    assert "such as --confidence 0.999" in picked
+    assert "intervals(" not in picked
+
+
 def test_what_is_left_for_an_analyst_stands_beside_what_is_left_for_all(folder: Path) -> None:
     (folder / "p.toml").write_text(
         'name = "visits"\nbudget = { epsilon = 3 }\nanalysts.ada = { epsilon = 1 }\n'
@@ -252,6 +265,7 @@ REFUSALS = [
     ("query run {data} {count} --epsilon 4 {budget} --dry-run", 1, "it would be answered: ask for that or less"),
     ("query run {data} {count} --epsilon 4 {budget} --dry-run --json", 1, "it would be answered: ask for that or less"),
     ("query run {data} {count} --epsilon 1 {budget} --confidence 95", 1, "between 0 and 1"),
+    ("query run {data} {count} --epsilon 1 {budget} --allowance -1", 1, "--allowance"),
 ]
 
 

@@ -185,6 +185,26 @@ def test_extremes_stay_within_the_values_and_near_their_ends(gaussian: bool) -> 
         assert low < answer.values[0] < high
 
 
+@pytest.mark.parametrize("kind", ["date32", "timestamp[us]", "int64", "double"])
+def test_without_bounds_extremes_have_the_end_towards_the_answer_and_no_other(kind: str) -> None:
+    import pyarrow as pa
+
+    numbers = np.random.default_rng(5).integers(19_700, 20_060, 4000)
+    values = {
+        "date32": pa.array(numbers.astype("datetime64[D]")),
+        "timestamp[us]": pa.array(numbers.astype("datetime64[D]").astype("datetime64[us]")),
+    }.get(kind, pa.array(numbers.astype("f8" if kind == "double" else "i8")))
+    rows = pa.table({"u": np.arange(4000) // 2, "x": values})
+    with Curator.open({"t": rows}, unit="u", budget=Budget(epsilon=10.0), ledger=":memory:") as curator:
+        answer = curator.sql("SELECT MIN(x) AS a, MAX(x) AS b FROM t", epsilon=5.0)
+    [row] = answer.intervals().to_pylist()
+    assert (row["a_low"], row["b_high"]) == (None, None)
+    assert row["a_high"] is not None
+    assert row["b_low"] is not None
+    assert row["a"] <= row["a_high"]
+    assert row["b_low"] <= row["b"]
+
+
 def spy_on_choices(monkeypatch: pytest.MonkeyPatch, saw: Callable[[Any], None]) -> None:
     """Tell the factor of the scores of every choice."""
 

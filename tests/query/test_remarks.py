@@ -59,6 +59,17 @@ def test_rows_that_noisy_numbers_have_picked_come_with_a_caution(end: str, picke
         assert ("picked by noisy numbers" in str(answer)) == picked
 
 
+def test_printed_intervals_say_where_limits_are_stated_that_they_are_about_no_more() -> None:
+    with opened(columns={"city": {"keys": list(CITIES)}}) as curator:
+        by_city = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
+        free = curator.sql(by_city, epsilon=1.0)
+        one = curator.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1.0, max_rows=1)
+        both = curator.sql(by_city, epsilon=1.0, max_rows=5, max_groups=2)
+    assert "intervals are about" not in str(free)
+    assert "intervals are about at most 1 row of each unit, as stated: not what is beyond" in str(one)
+    assert "intervals are about at most 5 rows and 2 groups of each unit" in str(both)
+
+
 @pytest.mark.parametrize(("condition", "picked"), [("n > 3", True), ("city <> 'Bern'", False)])
 def test_so_do_rows_that_a_condition_on_them_has_picked(condition: str, picked: bool) -> None:
     with opened(columns={"city": {"keys": list(CITIES)}}) as curator:

@@ -60,7 +60,7 @@ WAYS: dict[str, tuple[Any, list[list[float]], list[str]]] = {
     "a curve after a look beyond": (CURVE, [[NEAR, OUT + 20], [NEAR, OUT - 20]], TWICE),
     "a little more than a curve, twice": (CURVE, [[NEAR + 33, OUT]] * 2, [*TWICE, "chosen"]),
     "far more than on a curve": (CURVE, [[NEAR + 54, OUT]], [*CHECKED, "chosen"]),
-    "more beyond than on a curve": (CURVE, [[NEAR, OUT + 22]] * 2, [*TWICE, "dearer after"]),
+    "more beyond than on a curve": (CURVE, [[NEAR, OUT + 21]] * 2, [*TWICE, "dearer after"]),
     "far more beyond than on a curve": (CURVE, [[NEAR, OUT + 27]], [*CHECKED, "dearer"]),
     "less than a curve": (CURVE, [[NEAR - 33, OUT]] * 2, [*TWICE, "chosen"]),
     "an end": (End(32.0), [[0, 0]], CHECKED),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.arguments import unit_fraction
+from discreet.arguments import nonnegative, unit_fraction
 from discreet.cli.account import examples
 from discreet.cli.number import number
 from discreet.cli.opening import NoBudget, Opened, in_options, is_unmade, kept_policy, opened, unbudgeted
@@ -44,12 +44,17 @@ from discreet.cli.show import as_json, facts
 from discreet.cli.writing import shown
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from discreet.accounting import Budget
     from discreet.query import Answer, Curator, Explanation
 
 __all__ = ["query"]
 
 CONFIDENCE = 0.95
+_CALLS = {"intervals(allowance=4)": "--allowance 4", "intervals(0.999)": "--confidence 0.999"}
+"""What cautions advise to those who call Python, and its name here; to read an answer again costs nothing."""
+
 _OF_A_BUDGET = ("fits", "remaining", "remaining_after", "unit", "budget")
 
 query = typer.Typer(
@@ -90,6 +95,15 @@ def run(
     confidence: Annotated[
         float, typer.Option("--confidence", parser=number, metavar="LEVEL", help="Of the intervals that are shown.")
     ] = CONFIDENCE,
+    allowance: Annotated[
+        float,
+        typer.Option(
+            "--allowance",
+            parser=number,
+            metavar="TIMES",
+            help="Allow for so many times more that chosen bounds cut off: some people may be far larger.",
+        ),
+    ] = 1.0,
     output: Annotated[
         str | None,
         typer.Option(
@@ -111,6 +125,7 @@ def run(
     The cost is shown first. What was paid is written to the ledger before any row is read, and stays paid.
     """
     unit_fraction("--confidence", confidence)
+    nonnegative("--allowance", allowance)
     if output is not None:
         kind_of(output)
     text = text_of(sql)
@@ -119,7 +134,8 @@ def run(
     limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds_of(bounds)}
     with in_options():
         policy = kept_policy(source, unit=unit, name=name, encoding=encoding, ledger=ledger, key=key)
-    asked = Request(text, {**price, **limits, "reuse": reuse}, confidence=confidence, output=output, json=json)
+    ends = Ends(confidence, allowance)
+    asked = Request(text, {**price, **limits, "reuse": reuse}, ends=ends, output=output, json=json)
     looks = dry_run or is_unmade(policy)  # what is refused makes no ledger
     with opened(policy, budget=budget, analyst=analyst, spends=not looks) as data:
         with in_options():
@@ -144,12 +160,20 @@ def run(
 
 
 @dataclass(frozen=True)
+class Ends:
+    """Which intervals are shown."""
+
+    confidence: float
+    allowance: float
+
+
+@dataclass(frozen=True)
 class Request:
     """A question as the command line has it: what is passed on, and how the answer is shown."""
 
     text: str
     options: dict[str, Any]
-    confidence: float
+    ends: Ends
     output: str | None
     json: bool
 
@@ -158,21 +182,28 @@ def _ask(asked: Request, opening: AbstractContextManager[Opened]) -> None:
     """Pay for the answer, show it and write it; whether it can be written is seen before a ledger is made."""
     with saving(asked.output) as file, opening as data:
         answer = data.curator.sql(asked.text, **asked.options)
-        found = {"command": "query run", "dry_run": False, **_answered(data, answer, asked.confidence)}
+        found = {"command": "query run", "dry_run": False, **_answered(data, answer, asked.ends)}
         again = "ask again" if asked.options["reuse"] else "ask again without --no-reuse"
         with shown(f"the answer was paid for and is kept: {again}, and it costs nothing"):
             if asked.json:
                 as_json(found)
             else:
-                _show(data.curator, answer, asked.confidence)
+                _show(data.curator, answer, asked.ends)
         if file is not None and asked.output is not None:
-            save(file, kind_of(asked.output), answer.intervals(asked.confidence), found)
+            save(file, kind_of(asked.output), _intervals(answer, asked.ends), found)
 
 
-def _show(curator: Curator, answer: Answer, confidence: float) -> None:
+def _intervals(answer: Answer, ends: Ends) -> pa.Table:
+    return answer.intervals(ends.confidence, allowance=ends.allowance)
+
+
+def _show(curator: Curator, answer: Answer, ends: Ends) -> None:
     """The answer, how it was made, and what is left."""
     typer.echo("")
-    typer.echo(answer.show(confidence))
+    shown_answer = answer.show(ends.confidence, allowance=ends.allowance)
+    for call, option in _CALLS.items():
+        shown_answer = shown_answer.replace(call, option)
+    typer.echo(shown_answer)
     for rule in answer.report:
         typer.echo(f"- {rule}")
     typer.echo("")
@@ -328,15 +359,16 @@ def _explained(data: Opened, planned: Explanation) -> dict[str, Any]:
     }
 
 
-def _answered(data: Opened, answer: Answer, confidence: float) -> dict[str, Any]:
+def _answered(data: Opened, answer: Answer, ends: Ends) -> dict[str, Any]:
     curator = data.curator
-    table = answer.intervals(confidence)
+    table = _intervals(answer, ends)
     return {
         "dataset": curator.policy.name,
         "columns": answer.columns,
         "schema": [asdict(column) for column in answer.schema],
         "rows": [{name: _plain(value) for name, value in row.items()} for row in table.to_pylist()],
-        "confidence": confidence,
+        "confidence": ends.confidence,
+        "allowance": ends.allowance,
         "target": _target(answer),
         "cost": answer.cost.to_dict(),
         "repeated": answer.repeated,

@@ -19,7 +19,15 @@ from discreet.query.intervals import picks_rows, takes_extremes, with_intervals
 from discreet.query.losses import summed
 from discreet.query.pooling import pairs_for
 from discreet.query.projection import plain_columns, projected
-from discreet.query.report import bound_names, cuts_of, doubts_of, large_delta, rank_doubts_of, vain_conditions
+from discreet.query.report import (
+    bound_names,
+    cuts_of,
+    doubts_of,
+    large_delta,
+    limits_in_words,
+    rank_doubts_of,
+    vain_conditions,
+)
 
 if TYPE_CHECKING:
     import os
@@ -42,8 +50,8 @@ _NO_GROUP = (
     "declare the groups in the policy (keys, keys_from a public table, or bounds of whole numbers and dates)."
 )
 _PICKED = (
-    "these rows were picked by noisy numbers, the largest of which are too large more often than not: of the rows that "
-    "are shown fewer intervals hold; see a higher confidence, such as intervals(0.999)"
+    "these rows were picked by noisy numbers, and noise has a part in which of them come first: of the rows that are "
+    "shown fewer intervals hold; see a higher confidence, such as intervals(0.999)"
 )
 
 
@@ -245,9 +253,9 @@ class Answer:
         shown = cells(table.slice(0, _SHOWN).to_pylist(), self.columns, self._pairs[0])
         return [printable(name) for name in self.columns], shown
 
-    def show(self, confidence: float = 0.95) -> str:
+    def show(self, confidence: float = 0.95, *, allowance: float = 1.0) -> str:
         """The first rows as text, with the intervals at this confidence in brackets, and the price."""
-        table = self.intervals(confidence)
+        table = self.intervals(confidence, allowance=allowance)
         names, rows = self._rows(table)
         widths = [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(names)]
         lines = ["  ".join(name.ljust(width) for name, width in zip(names, widths, strict=True)).rstrip()]
@@ -279,6 +287,8 @@ class Answer:
             why = "no bounds of the values are declared" if free else "a denominator may be 0 within its noise"
             lines.append(f"no brackets: nothing is known, because {why}")
         lines += [f"no interval for {name}: {reason}" for name, reason in self.no_interval.items()]
+        if ends:
+            lines += limits_in_words([block.plan for block in self._measured])
         lines += [f"rows in which {label} is NULL are in no group" for label in self._without_null]
         return lines + [f"caution: {line}" for line in self._cautions(grave=True)]
 

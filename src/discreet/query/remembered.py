@@ -49,9 +49,9 @@ __all__ = ["ALARM", "ENOUGH", "Choice", "Known", "Memory"]
 ENOUGH = 3
 """So many choices are bought; their median is used from then on."""
 
-ALARM = 1.4
-"""By how much a count of large units may differ from what a curve says, times its epsilon: by more, and the curve is
-not believed, which is so of one in five smooth tables."""
+ALARM = 1.2
+"""By how much counts of large units beyond a curve may exceed what it says, times epsilon: by more, and the curve is
+not believed."""
 
 _SMALLER, _AT_LEAST = 10.0, 1.2
 _SAME = 1.02

@@ -23,6 +23,7 @@ __all__ = [
     "doubts_of",
     "in_words",
     "large_delta",
+    "limits_in_words",
     "rank_doubts_of",
     "report_of",
     "vain_conditions",
@@ -59,6 +60,20 @@ def vain_conditions(plans: Sequence[Private]) -> list[str]:
     """What to say about conditions that no row meets, if the policy is right."""
     found = dict.fromkeys(line for plan in plans for line in plan.block.vain)
     return [f"there may be no such row, by the policy: {line}" for line in found]
+
+
+def limits_in_words(plans: Sequence[Private]) -> list[str]:
+    """What intervals are about where the question limits what a unit counts with."""
+    found = []
+    for plan in plans:
+        rows, groups = plan.options.max_rows, plan.options.max_groups
+        parts = [f"{rows} {'row' if rows == 1 else 'rows'}"] if rows is not None and not plan.block.row_level else []
+        parts += [f"{groups} {'group' if groups == 1 else 'groups'}"] if groups is not None and plan.block.keys else []
+        if parts:
+            found.append(
+                f"intervals are about at most {' and '.join(parts)} of each unit, as stated: not what is beyond"
+            )
+    return list(dict.fromkeys(found))
 
 
 def in_words(plan: Private, moment: Moment) -> str:

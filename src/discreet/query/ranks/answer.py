@@ -137,7 +137,8 @@ class RankAnswer:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         low, high = np.minimum(low, self.place), np.maximum(high, self.place)
         if self.scale.whole:  # a cell is a whole number: the one that holds the place before an upper edge
-            high = np.maximum(np.ceil(high) - 1, low)
+            high = np.ceil(high) - 1
+            high = np.where(np.isnan(low), high, np.maximum(high, low))  # of MIN without bounds nothing is known below
         least, most = self.scale.value(low), self.scale.value(high)
         if self.scale.open:  # in the first and the last cell is also what lies beyond
             first, last = self.scale.cells
