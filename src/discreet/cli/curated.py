@@ -118,8 +118,8 @@ def _asked() -> Iterator[str]:
     yield (
         "80789 real flights of 3575 planes; a plane stands for a person, and no answer gives away much about all its "
         "flights together. Who counts how much, and which destinations are shown, was decided privately too. The truth "
-        "stands here because the data is public: a curator never shows it. Delays are cut at -30 and 180 minutes, as "
-        "the policy says."
+        "stands here because the data is public: a curator never shows it. One interval of twenty misses it. Delays "
+        "are cut at -30 and 180 minutes, as the policy says."
     )
     used = (curator.budget.epsilon or 0.0) - curator.remaining
     yield (
