@@ -66,8 +66,8 @@ def test_printed_intervals_say_where_limits_are_stated_that_they_are_about_no_mo
         one = curator.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1.0, max_rows=1)
         both = curator.sql(by_city, epsilon=1.0, max_rows=5, max_groups=2)
     assert "intervals are about" not in str(free)
-    assert "intervals are about at most 1 row of each unit, as stated: not what is beyond" in str(one)
-    assert "intervals are about at most 5 rows and 2 groups of each unit" in str(both)
+    assert "intervals are about at most 1 row of each unit, as stated: not about more" in str(one)
+    assert "intervals are about at most 5 rows in each group and 2 groups of each unit" in str(both)
 
 
 @pytest.mark.parametrize(("condition", "picked"), [("n > 3", True), ("city <> 'Bern'", False)])

@@ -275,6 +275,8 @@ def test_bounds_count_that_were_chosen_because_of_what_three_counts_say_together
     assert (together.number, together.surprised) == (40, True)
     apart = Known("moment 0", "d", (believed, chosen, replace(believed, beyond=-1.0))).with_new()
     assert (apart.number, apart.surprised) == (17.25, False)
+    earlier = replace(believed, beyond=1.4)  # an earlier release believed that, too
+    assert Known("moment 0", "d", (earlier, earlier, earlier)).with_new().number == 17.25
     assert doubt(together, single=True) == HEAVY
     assert doubt(apart, single=True) is None
 

@@ -75,7 +75,7 @@ class Choice:
     standard deviation `unsure`; `seen` are the units times the epsilon of the sketch, and `steep` is the exponent with
     which the number of units above falls there if it was a curve, 0 if it was an end. Then `number` may lie between two
     candidates. `beyond` is how many more units were counted beyond a curve or an end than should be there, over the
-    scale of the count's noise, or over ten if that is more (beyond an end half of it); 0 if nothing was counted.
+    scale of the count's noise, or over ten if that is more (beyond an end a part of it); 0 if nothing was counted.
     """
 
     number: float
@@ -153,6 +153,7 @@ class Known:
         counted = [one.beyond for one in chosen if one.beyond]
         beyond = sum(counted) / len(counted) if counted else 0.0
         if beyond > ALARM:
+            # an earlier release believed a little more: then there may be none
             chosen = [one for one in chosen if one.surprised] or chosen
         looks = [one for one in chosen if one.units is not None and one.size is not None]
         read = [one for one in chosen if one.lost is not None]

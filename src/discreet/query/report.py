@@ -66,13 +66,14 @@ def limits_in_words(plans: Sequence[Private]) -> list[str]:
     """What intervals are about where the question limits what a unit counts with."""
     found = []
     for plan in plans:
-        rows, groups = plan.options.max_rows, plan.options.max_groups
-        parts = [f"{rows} {'row' if rows == 1 else 'rows'}"] if rows is not None and not plan.block.row_level else []
-        parts += [f"{groups} {'group' if groups == 1 else 'groups'}"] if groups is not None and plan.block.keys else []
+        rows, groups, keys = plan.options.max_rows, plan.options.max_groups, plan.block.keys
+        parts = []
+        if rows is not None and not plan.block.row_level:
+            parts.append(f"{rows} {'row' if rows == 1 else 'rows'}{' in each group' if keys else ''}")
+        if groups is not None and keys:
+            parts.append(f"{groups} {'group' if groups == 1 else 'groups'}")
         if parts:
-            found.append(
-                f"intervals are about at most {' and '.join(parts)} of each unit, as stated: not what is beyond"
-            )
+            found.append(f"intervals are about at most {' and '.join(parts)} of each unit, as stated: not about more")
     return list(dict.fromkeys(found))
 
 
