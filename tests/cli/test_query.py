@@ -257,6 +257,8 @@ REFUSALS = [
     ("query run {data} {count} --epsilon much {budget}", 2, "is not a number"),
     ("query run {data} {count} --epsilon 1 {budget} --bounds 7", 2, "LOW,HIGH"),
     ("query run {data}", 2, "Missing argument"),
+    ("query run {count} --epsilon 1", 2, "this is a question; name the data before it"),
+    ("query explain {count} --epsilon 1", 2, "this is a question; name the data before it"),
     ("query run nowhere.parquet {count} --unit u --epsilon 1 {budget}", 1, "does not exist"),
     ("query run visits.parquet {count} --unit usr_id --epsilon 1 {budget}", 1, "Did you mean 'user_id'?"),
     ("query run {data} 'SELECT AVG(spnd) FROM visits' --epsilon 1 {budget}", 1, "did you mean 'spend'?"),

@@ -32,6 +32,12 @@ def test_an_expected_error_is_a_number_or_a_multiple_of_the_bound_that_is_chosen
         assert low == pytest.approx(noise * 2.31, rel=0.01)
         assert high - low == pytest.approx(5 * noise, rel=0.02)
         assert re.search(r"count\(DISTINCT u\): ± [\d.]+$", str(planned), re.MULTILINE)
+        example = re.search(r"if it is 10, count\(\*\) is off by -([\d.]+) to \+([\d.]+)$", str(planned), re.MULTILINE)
+        assert example is not None
+        assert list(map(float, example.groups())) == pytest.approx([10 * low, 10 * high])
+        assert "if it is" not in str(curator.explain(text, epsilon=1, max_rows=2))
+        of_sum = curator.explain("SELECT SUM(x) FROM t", epsilon=1, bounds=(0, 30))
+        assert "if it is 300 (ten rows of 30), sum(x) is off by -" in str(of_sum)
 
 
 @pytest.mark.filterwarnings("ignore::discreet.errors.VolatileLedger")

@@ -42,10 +42,22 @@ __all__ = [
     "text_of",
 ]
 
+
+def source(text: str) -> str:
+    """The name of the data, which is not the question."""
+    words = text.split()
+    if len(words) > 2 and words[0].lower() in ("select", "with", "from", "("):
+        policies = sorted(str(path) for path in Path().glob("*.toml") if path.name != "pyproject.toml")
+        raise typer.BadParameter(f'this is a question; name the data before it: {(*policies, "visits.toml")[0]} "..."')
+    return text
+
+
 Source = Annotated[
     str,
     typer.Argument(
-        metavar="SOURCE", help="A policy (.toml, .yaml), or data: Parquet or CSV files, a pattern, a DuckDB database."
+        parser=source,
+        metavar="SOURCE",
+        help="A policy (.toml, .yaml), or data: Parquet or CSV files, a pattern, a DuckDB database.",
     ),
 ]
 Sql = Annotated[

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Explanation"]
 
+_TEN_ROWS, _SOME_VALUE = 10, 10.0  # what an example speaks of
+
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
@@ -158,7 +160,7 @@ class Explanation:
                 known = "known with the answer" if half is None else f"± {half:.4g}"
             columns = [name for name in self._columns(number, aggregate) if name != aggregate.label]
             lines.append(f"  {' = '.join([*columns, aggregate.label])}: {known}")
-        return [*lines, ""]
+        return [*lines, *_example(plan), ""]
 
 
 def _least_groups(plan: Private) -> str:
@@ -265,11 +267,28 @@ def _reach(plan: Private, i: int, confidence: float) -> tuple[float, float]:
 
 def _in_bounds(plan: Private, i: int) -> str:
     """The interval for a group of average size; in terms of the bound, if that will be chosen."""
-    reach, lost = _reach(plan, i, 0.95)
-    noise, told = plan.noise_of_moment(i), _told(plan, i)
-    unit = f" times the bound on one unit that is chosen{', mostly less' if plan.allocation.pots else ''}"
+    told = _told(plan, i)
     if told is not None:
-        noise, unit = noise * told * plan.moments[i].quantum, ""
-    if plan.moments[i].sign == 1:
-        return f"-{noise * reach:.3g} to +{noise * (reach + lost):.3g}{unit}"
-    return f"± {noise * (reach + lost):.3g}{unit}"
+        return _around(plan, i, told * plan.moments[i].quantum)
+    mostly = ", mostly less" if plan.allocation.pots else ""
+    return f"{_around(plan, i, 1.0)} times the bound on one unit that is chosen{mostly}"
+
+
+def _around(plan: Private, i: int, bound: float) -> str:
+    reach, lost = _reach(plan, i, 0.95)
+    noise = plan.noise_of_moment(i) * bound
+    below, above = (f"{float(f'{noise * width:.3g}'):g}" for width in (reach, reach + lost))
+    return f"-{below} to +{above}" if plan.moments[i].sign == 1 else f"± {above}"
+
+
+def _example(plan: Private) -> list[str]:
+    """The error of the first number whose bound will be chosen, if that bound should be ten rows of one unit."""
+    for aggregate in plan.block.aggregates:
+        i = _measure(plan, aggregate.function, aggregate.argument)
+        if i is None or plan.known_bound(plan.moments[i]) is not None or _told(plan, i) is not None:
+            continue
+        bound = _TEN_ROWS * (plan.moments[i].row_bound or _SOME_VALUE)
+        rows = f" (ten rows of {bound / _TEN_ROWS:g})" if plan.moments[i].kind == "sum" else ""
+        near = "the bound will be near the largest contributions of single units"
+        return [f"  {near}: if it is {bound:g}{rows}, {aggregate.label} is off by {_around(plan, i, bound)}"]
+    return []

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from discreet.query.plan import Output, Question
-from discreet.query.sql.text import Source, is_plain, quoted
+from discreet.query.sql.mistakes import NEVER, check_spelling, question_for, syntax
+from discreet.query.sql.text import Source, quoted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["parse", "read_rows", "relation_of", "render"]
 
 LONGEST_TEXT = 20_000
-_RESERVED = {
-    "all", "asc", "case", "check", "column", "default", "desc", "distinct", "else", "end", "fetch", "for", "group",
-    "in", "into", "like", "limit", "offset", "on", "only", "order", "primary", "references", "select", "some", "table",
-    "then", "to", "union", "unique", "using", "when", "window", "with",
-}  # fmt: skip
-
-_CHANGES = {
-    "ALTER", "ATTACH", "COPY", "CREATE", "DELETE", "DETACH", "DROP", "EXPORT", "GRANT", "IMPORT", "INSERT", "LOAD",
-    "MERGE", "RENAME", "REPLACE", "REVOKE", "TRUNCATE", "UPDATE", "UPSERT", "VACUUM",
-}  # fmt: skip
-_NEVER = "discreet answers SELECT questions only, and never changes tables: write SELECT ... FROM ..."
 
 
 def parse(text: str, catalog: Catalog) -> Question:
@@ -138,13 +127,13 @@ def _tree(source: Source, catalog: Catalog) -> tuple[Any, tuple[tuple[str, Any],
     tokens = [token for token in tokens if token.start < end]
     if tokens and tokens[0].text.upper() not in ("SELECT", "WITH", "FROM", "("):
         raise source.refusal_at(
-            (tokens[0].start, tokens[0].end), "only questions are answered", advice=_question(tokens[0].text.upper())
+            (tokens[0].start, tokens[0].end), "only questions are answered", advice=question_for(tokens[0].text.upper())
         )
-    _check_top(source, tokens)
+    check_spelling(source, tokens)
     try:
         trees = dialect.parser().parse(tokens, source.text[:end])
     except SqlglotError as error:
-        raise _syntax(source, error, catalog) from None
+        raise syntax(source, error, tokens, catalog) from None
     except RecursionError:
         raise source.refusal("this question is nested too deeply", advice="split it into steps") from None
     trees = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]  # a comment at the end
@@ -153,77 +142,8 @@ def _tree(source: Source, catalog: Catalog) -> tuple[Any, tuple[tuple[str, Any],
             "a question is one SELECT" if trees else "the question is empty", advice="write one SELECT ... FROM ..."
         )
     if not isinstance(trees[0], exp.Query):
-        raise source.refusal("only questions are answered", advice=_NEVER, at=trees[0])
+        raise source.refusal("only questions are answered", advice=NEVER, at=trees[0])
     return spelled_out(source, trees[0]), options
-
-
-def _check_top(source: Source, tokens: list[Any]) -> None:
-    """Refuses SELECT TOP 5, which other databases write for LIMIT 5."""
-    words = [token.text.upper() for token in tokens]
-    for place in range(1, len(tokens) - 1):
-        if words[place] != "TOP" or words[place - 1] not in ("SELECT", "DISTINCT", "ALL"):
-            continue
-        number = place + 1 + (words[place + 1] == "(")
-        if number < len(tokens) and words[number].isdigit():
-            raise source.refusal_at(
-                (tokens[place].start, tokens[number].end),
-                "SELECT TOP is not known here",
-                advice=f"write LIMIT {words[number]} at the end",
-            )
-
-
-def _question(word: str) -> str:
-    """What to write instead of a statement that begins with this word."""
-    import difflib
-
-    if word in ("DESCRIBE", "DESC", "SHOW", "SUMMARIZE", "TABLE"):
-        return "print(curator.tables), or `discreet query tables`, shows the tables and their columns"
-    if word == "EXPLAIN":
-        return "curator.explain(...), or `discreet query explain`, explains a SELECT"
-    if word in ("PIVOT", "UNPIVOT"):
-        return "write SELECT, with COUNT(*) FILTER (WHERE ...) for each column, or with GROUP BY"
-    if word in _CHANGES:
-        return _NEVER
-    meant = difflib.get_close_matches(word, ("SELECT", "WITH", "FROM"), n=1)
-    return f"did you mean {meant[0]}?" if meant else "write SELECT ... FROM ..."
-
-
-def _syntax(source: Source, error: Any, catalog: Catalog) -> Exception:
-    """The place of a syntax error; the words of the parser stay behind."""
-    found = (getattr(error, "errors", None) or [{}])[0]
-    line, column, word = found.get("line"), found.get("col"), found.get("highlight") or ""
-    span = None
-    if line and column:
-        lines = source.text.split("\n")
-        end = sum(len(row) + 1 for row in lines[: line - 1]) + column - 1
-        span = (max(0, end - max(len(word), 1) + 1), end)
-    near = f" near '{word[:40]}'" if word else ""
-    meant = None if span is None else _unquoted(source, span, catalog)
-    if meant is not None:
-        place, what, name = meant
-        advice = f"there is a {what} {quoted(name)}: a name with spaces or signs stands in double quotes"
-        return source.refusal_at(place, f"the SQL cannot be read{near}", advice=advice)
-    advice = "check commas, parentheses and the spelling"
-    known = next((one.name for table in catalog for one in table.columns if one.name.lower() == word.lower()), None)
-    if known is not None:
-        advice = f"there is a column {quoted(known)}, which is also a word of SQL: it stands in double quotes"
-    elif word.lower() in _RESERVED:
-        advice += f'; a name that is a word of SQL is written "{word[:40]}"'
-    return source.refusal_at(span, f"the SQL cannot be read{near}", advice=advice)
-
-
-def _unquoted(source: Source, span: tuple[int, int], catalog: Catalog) -> tuple[tuple[int, int], str, str] | None:
-    """Where the parser stopped, a name that stands without the quotes it needs: its place, what it names, itself."""
-    tables = catalog.tables.values()
-    names = [("column", one.name) for table in tables for one in table.columns]
-    for what, name in [*names, *(("table", table.name) for table in tables)]:
-        if is_plain(name) or not name.strip():
-            continue
-        words = r"\s+".join(re.escape(word) for word in name.split())
-        for found in re.finditer(rf"(?<!\w){words}(?!\w)", source.bare, re.IGNORECASE):
-            if found.start() <= span[1] and span[0] < found.end():
-                return (found.start(), found.end() - 1), what, name
-    return None
 
 
 def _names(relation: Relation) -> list[str]:

@@ -52,9 +52,25 @@ class Source:
         """The first and last character of a node, from the positions of the tokens inside it."""
         found = [part.meta for part in node.walk() if "start" in part.meta]
         if found:
-            return min(meta["start"] for meta in found), max(meta["end"] for meta in found)
+            return self._with_name(node, min(meta["start"] for meta in found), max(meta["end"] for meta in found))
         above = node.parent
         return self.span(above) if above is not None else None
+
+    def _with_name(self, node: exp.Expr, start: int, end: int) -> tuple[int, int]:
+        """The place of a function with its name and parentheses, of which the parser keeps the arguments alone."""
+        from sqlglot import exp
+
+        calls = re.search(r"(?:[A-Za-z_]\w*\s*\(\s*)+$", self.bare[:start])
+        if calls is None or not isinstance(node, exp.Func):
+            return start, end
+        names = list(re.finditer(r"([A-Za-z_]\w*)\s*\(", calls[0]))
+        other = names[-1:] if isinstance(node, exp.AggFunc) else []  # written by another name
+        own = [found for found in names if found[1].upper() in node.sql_names()] or other
+        if not own:
+            return start, end
+        depth = len(names) - names.index(own[-1])
+        closed = re.match(rf"(?:\s*\)){{{depth}}}", self.bare[end + 1 :])
+        return calls.start() + own[-1].start(), end + (closed.end() if closed is not None else 0)
 
     @property
     def bare(self) -> str:
