@@ -19,22 +19,22 @@ from query import noiseless
 EVENTS = Table(
     "events",
     (Column("city", "VARCHAR"), Column("code", "INTEGER"), Column("x", "DOUBLE", bounds=(0, 1))),
-    "events",
+    '"events"',
     "row",
 )
 USERS = Table(
-    "users", (Column("user_id", "BIGINT"), Column("city", "VARCHAR")), "users", "unit", "user_id", one_row=True
+    "users", (Column("user_id", "BIGINT"), Column("city", "VARCHAR")), '"users"', "unit", "user_id", one_row=True
 )
 CITIES = Table(
     "cities",
     (Column("city", "VARCHAR", unique=True), Column("code", "BIGINT", unique=True), Column("country", "VARCHAR")),
-    "cities",
+    '"cities"',
     "public",
 )
 COUNTRIES = Table(
-    "countries", (Column("country", "VARCHAR", unique=True), Column("part", "VARCHAR")), "countries", "public"
+    "countries", (Column("country", "VARCHAR", unique=True), Column("part", "VARCHAR")), '"countries"', "public"
 )
-ORDERS = Table("orders", (Column("user_id", "BIGINT"), Column("day", "BIGINT")), "orders", "unit", "user_id")
+ORDERS = Table("orders", (Column("user_id", "BIGINT"), Column("day", "BIGINT")), '"orders"', "unit", "user_id")
 CATALOG = Catalog({table.name: table for table in (EVENTS, USERS, CITIES, COUNTRIES, ORDERS)})
 
 OF_ROWS = [
@@ -122,6 +122,15 @@ def test_what_a_unit_s_own_value_is_joined_to_is_its_own(
                             f"FROM ({block.rows}) GROUP BY u)").fetchall()  # fmt: skip
     assert (groups[0][0] == 1) == shared
     assert noiseless.same(noiseless.answer(question, engine), engine.execute(text).fetchall(), ordered=False)
+
+
+def test_joins_on_columns_alone_may_be_planned_by_their_ranges() -> None:
+    (block,) = parse(OF_ROWS[0], CATALOG).blocks
+    assert "DISTINCT ON" in block.rows
+    assert block.plain
+    for condition in ("x > 0.5", "country = 'IT'", "LOWER(city) = 'rome'"):
+        (block,) = parse(OF_ROWS[0].replace("GROUP", f"WHERE {condition} GROUP"), CATALOG).blocks
+        assert not block.plain
 
 
 def test_the_plan_says_what_to_declare() -> None:

@@ -17,13 +17,15 @@ from typing import Any
 
 __all__ = ["Aggregate", "Block", "Key", "Output", "Question"]
 
-_COLUMN = r't\d+\."(?:[^"]|"")*"'
-_TABLE = r'(?:\w+\.)*"(?:[^"]|"")*" AS t\d+'
+_NAME = r'"(?:[^"]|"")*"'
+_COLUMN = rf"t\d+\.{_NAME}"
+_STORED = rf"(?:\w+\.)*{_NAME}"
+_TABLE = rf"(?:{_STORED}|\(SELECT DISTINCT ON \({_NAME}\) \* FROM {_STORED}\)) AS t\d+"
 _SHOWN = rf"{_COLUMN} AS \w+"
 _PRESENT = rf"(?:{_COLUMN} IS NOT NULL|\(NOT \({_COLUMN} IS NULL\)\))"
+_JOINED = rf" JOIN {_TABLE} ON \({_COLUMN} = {_COLUMN}\)"
 _PLAIN = re.compile(
-    rf"SELECT (?:1|{_SHOWN}(?:, {_SHOWN})*) FROM {_TABLE}(?: JOIN {_TABLE} ON \({_COLUMN} = {_COLUMN}\))*"
-    rf"(?: WHERE {_PRESENT}(?: AND {_PRESENT})*)?"
+    rf"SELECT (?:1|{_SHOWN}(?:, {_SHOWN})*) FROM {_TABLE}(?:{_JOINED})*(?: WHERE {_PRESENT}(?: AND {_PRESENT})*)?"
 )
 
 
