@@ -166,6 +166,42 @@ def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
     Ledger.open(place).verify()
 
 
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_copy_of_a_young_ledger_without_its_log_is_no_new_ledger(tmp_path: Path, read_only: bool) -> None:
+    place, copy = tmp_path / "ledger.db", tmp_path / "copy.db"
+    with Ledger.open(place) as ledger:
+        ledger.establish("d", Budget(epsilon=1.0))
+        ledger.reserve("d", Cost.pure(0.75))
+        shutil.copy(place, copy)
+        before = copy.read_bytes()
+        assert before
+        with pytest.raises(LedgerError, match=r"holds no ledger.*-wal.*ledger backup"):
+            Ledger.open(copy, read_only=read_only)
+        assert copy.read_bytes() == before
+        shutil.copy(f"{place}-wal", f"{copy}-wal")
+        assert Ledger.open(copy, read_only=read_only).remaining("d") == 0.25
+
+
+def test_a_ledger_that_somebody_is_just_making_is_waited_for(tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    sqlite3.connect(place).execute("PRAGMA journal_mode = WAL").connection.close()  # all that there is, for a moment
+    assert place.stat().st_size
+    made: list[Ledger] = []
+
+    def make() -> None:
+        maker = sqlite3.connect(place)
+        maker.execute("PRAGMA journal_mode = WAL")
+        maker.execute("SELECT COUNT(*) FROM sqlite_master")  # the log is there from now on
+        made.append(Ledger.open(place))
+        maker.close()
+
+    late = threading.Timer(0.1, make)
+    late.start()
+    opened = Ledger.open(place)
+    late.join()
+    assert opened.origin == made[0].origin
+
+
 def test_a_place_where_no_file_can_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match=r"cannot be opened.*directory exists"):
         Ledger.open(tmp_path / "missing" / "ledger.db")

@@ -75,10 +75,14 @@ def is_unmade(policy: Policy) -> bool:
 @contextmanager
 def opened(policy: Policy, *, budget: Budget | None, analyst: str, spends: bool) -> Iterator[Opened]:
     """The curator of a policy with a ledger; one that spends nothing writes nothing, either."""
+    from discreet.ledger import Ledger
     from discreet.query import Curator
 
     path, new = policy.ledger, is_unmade(policy)
     books = None if spends else _looking(policy, new=new)
+    if books is not None and books.read_only and policy.name not in books.datasets():  # this data is new to it
+        books.close()
+        books, policy = Ledger.in_memory(), replace(policy, ledger_origin=None)
     try:
         curator = Curator.open(policy, budget=budget, ledger=books, analyst=analyst)
     except BaseException as error:

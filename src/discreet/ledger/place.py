@@ -12,6 +12,7 @@ __all__ = ["Identity", "Place"]
 Identity = tuple[int, int]
 """Device and number of a file."""
 
+_WITH_LOG = b"\2\2"  # what SQLite writes there of a file whose changes are in a log first
 _MOUNTS = "/proc/self/mountinfo"
 
 
@@ -37,6 +38,16 @@ class Place:
         """Of the log; None if there is none."""
         facts = _facts(self.log)
         return None if facts is None else (facts.st_dev, facts.st_ino)
+
+    def lacks_its_log(self) -> bool:
+        """Whether the file is one that keeps a log beside it, and there is none: nobody uses it, or it is a copy."""
+        if self.log.exists():
+            return False
+        try:
+            with self.file.open("rb") as file:
+                return file.read(20)[18:] == _WITH_LOG
+        except OSError:
+            return False
 
     def make(self) -> None:
         """Makes an empty file that nobody else may read, if there is none: it will hold answers."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from discreet.accounting.balance import Balance
     from discreet.ledger.books import Account
 
-__all__ = ["Standing", "least_remaining", "standing"]
+__all__ = ["Standing", "least_remaining", "standing", "within"]
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,13 @@ def least_remaining(accounts: Sequence[Account]) -> float:
     unit, least = own.budget.unit, own.remaining
     for account in accounts:
         if account.balance is not own:
-            same = account.terms.budget.unit == unit
-            least = min(least, account.balance.remaining) if same else _room(account.balance, unit, least)
+            least = within(account.balance, unit, least)
     return least
+
+
+def within(balance: Balance, unit: str, most: float) -> float:
+    """How much of `most`, the size of a release in this notion, a balance leaves room for."""
+    return min(most, balance.remaining) if balance.budget.unit == unit else _room(balance, unit, most)
 
 
 def _room(balance: Balance, unit: str, most: float) -> float:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Store"]
 
+_MAKING_S = 0.5  # somebody who has begun to make a ledger has a log beside it after that
 _inherited: list[object] = []  # connections of a parent process: not ours to use, and not ours to close
 
 
@@ -55,6 +56,7 @@ class Store:
         self._log: Identity | None = None  # of the log beside it that the connection writes to
         self.origin: str | None = None  # the hash of its first entry, once that is known
         self._still: tuple[Any, ...] | None = None  # the state of a file that was opened as one that nobody changes
+        self._bare = False  # whether there was no log beside the file when it was opened, as there is in use
         self._held = False  # whether the lock was taken for a fork
         if path is not None:
             forking.watch(self)
@@ -255,6 +257,7 @@ class Store:
 
     def _mode(self, place: Place) -> str:
         """How SQLite opens the file. Whoever only looks writes nothing, but cleans up what SQLite lays beside it."""
+        self._bare = place.lacks_its_log()
         if not self.read_only:
             if self._identity is None:
                 place.make()
@@ -301,6 +304,9 @@ class Store:
             connection.exec_driver_sql(f"PRAGMA {setting}")
 
     def _create(self, connection: Connection, occupied: bool) -> None:
+        if self._bare and not occupied:
+            self._await_maker(connection)
+            return
         if self.read_only or occupied:
             what = "is another kind of database" if occupied else "is empty"
             raise LedgerError(self.name, f"{what}, not a ledger", "Pass the path of a ledger, or of a new file.")
@@ -316,9 +322,28 @@ class Store:
             connection.exec_driver_sql("COMMIT")
         except BaseException:
             self._undo(connection)
+            with suppress(DBAPIError, sqlite3.Error):  # unless somebody else goes on, it is as if it had not begun
+                connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
             raise
         if self._place is not None:
             self._place.make_name_durable()
+
+    def _await_maker(self, connection: Connection) -> None:
+        """Refuses a file that is no ledger and has no log beside it, unless somebody is making a ledger of it just now.
+
+        A young ledger is in its log alone. So a copy of the file without the log looks as if nothing had been spent.
+        """
+        until = time.monotonic() + _MAKING_S
+        while connection.exec_driver_sql("PRAGMA application_id").scalar() != schema.APPLICATION:
+            if time.monotonic() > until:
+                raise LedgerError(
+                    self.name,
+                    "holds no ledger, though it is not empty",
+                    "A copy of a ledger in use lacks what is in the file beside it, whose name ends in -wal: put both "
+                    "back, or a copy that `discreet ledger backup` made; a new one would grant the whole budget once "
+                    "more. If nothing was ever spent from it, remove the file.",
+                )
+            time.sleep(0.01)
 
     def _patiently(self, connection: Connection, statement: str) -> object:
         """Switching the journal does not wait for others by itself."""

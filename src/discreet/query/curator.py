@@ -31,7 +31,7 @@ from discreet.query.kept import from_bytes, to_bytes, told_by
 from discreet.query.limits import check_delta, default_delta, set_limit
 from discreet.query.measuring import Measured, measure
 from discreet.query.models import with_price
-from discreet.query.opening import establish, ledger_of, policy_of
+from discreet.query.opening import establish, ledger_of, policy_of, stated_budget
 from discreet.query.parse import render
 from discreet.query.payer import Payer
 from discreet.query.records import records_of
@@ -130,7 +130,7 @@ class Curator:
         policy = policy_of(source, unit=unit, name=name, **given)
         data = Data(policy, memory_limit=memory_limit, threads=threads)  # first: a ledger is made for what can be asked
         try:
-            stated = policy.budget if budget is None else budget
+            stated = stated_budget(policy, budget)
             books = ledger if isinstance(ledger, Ledger) else ledger_of(ledger, policy, source, stated)
             try:
                 establish(books, policy, stated)
@@ -216,7 +216,7 @@ class Curator:
             refusal = None if denied is None else asked.refusal(denied, self._payer.denied)
             if not answered and refusal is None:
                 with suppress(BudgetExceeded):  # somebody else was quicker, just now
-                    left = (self.budget.unit, self.remaining, self._payer.left_after(asked.cost))
+                    left = (self.budget.unit, self.remaining, self._payer.left(after=asked.cost))
         return Explanation(
             question=asked.question,
             target=asked.price,
@@ -317,7 +317,7 @@ class Curator:
     def remaining(self) -> float:
         """What this analyst can still spend on this data, in the unit of the budget."""
         self._check_open()
-        return self.ledger.remaining(self.policy.name, analyst=self.analyst)
+        return self._payer.left()
 
     @property
     def spent(self) -> Cost:

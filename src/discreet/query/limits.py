@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from discreet.accounting import Filter
+from discreet.accounting import Cost, Filter
+from discreet.accounting.balance import Balance
 from discreet.errors import BudgetExceeded, InvalidArgument
+from discreet.ledger.standing import within
 from discreet.ledger.terms import label
 from discreet.query.target import DELTA_SHARE
 
 if TYPE_CHECKING:
-    from discreet.accounting import Budget, Cost
+    from discreet.accounting import Budget
     from discreet.ledger import Ledger
     from discreet.query.policy import Policy
 
-__all__ = ["check_delta", "default_delta", "refusal_of", "set_limit"]
+__all__ = ["check_delta", "default_delta", "refusal_of", "remaining", "set_limit"]
 
 
 def set_limit(ledger: Ledger, policy: Policy, analyst: str) -> None:
@@ -70,6 +72,20 @@ def refusal_of(ledger: Ledger, policy: Policy, cost: Cost, *, analyst: str) -> B
         except BudgetExceeded as error:
             return error
     return denied
+
+
+def remaining(ledger: Ledger, policy: Policy, analyst: str, *, after: Cost | None = None) -> float:
+    """What is left for an analyst, as `Ledger.remaining` says it.
+
+    A ledger that was opened for looking is not told of a budget that the policy has for somebody new: it counts here.
+    """
+    left = ledger.remaining(policy.name, analyst=analyst, after=after)
+    limit = _missing(ledger, policy, analyst) if ledger.read_only else None
+    if limit is None:
+        return left
+    balance = Balance.opening(limit)
+    balance = balance.after(balance.amounts(ledger.spent(policy.name, analyst=analyst) + (after or Cost.zero())))
+    return within(balance, ledger.budget(policy.name).unit, left) if balance.holds else 0.0
 
 
 def _missing(ledger: Ledger, policy: Policy, analyst: str) -> Budget | None:

@@ -20,7 +20,7 @@ from discreet.query.policy import Policy
 if TYPE_CHECKING:
     from discreet.accounting import Budget
 
-__all__ = ["check_there", "establish", "is_new", "ledger_of", "ledger_path", "policy_of"]
+__all__ = ["check_there", "establish", "is_new", "ledger_of", "ledger_path", "policy_of", "stated_budget"]
 
 _POLICIES = (".toml", ".yaml", ".yml")
 
@@ -41,6 +41,13 @@ def policy_of(source: Any, *, unit: str | None, name: str | None, **given: Any) 
             "row is about another person",
         )
     return Policy.of(source, unit=unit, name=name, **given)
+
+
+def stated_budget(policy: Policy, budget: Budget | None) -> Budget | None:
+    """The budget that the policy states, or else the one that the caller does."""
+    if budget is not None and policy.budget is not None and budget != policy.budget:
+        raise InvalidArgument("budget", budget, f"the policy says {policy.budget}; leave it out, or change it there")
+    return budget if policy.budget is None else policy.budget
 
 
 def ledger_path(policy: Policy, source: Any) -> Path | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import BudgetExceeded, LedgerCorrupt, LedgerError
-from discreet.query.limits import refusal_of
+from discreet.query.limits import refusal_of, remaining
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,9 +60,9 @@ class Payer:
         """The error that this cost would meet now, or None."""
         return refusal_of(self.ledger, self.policy, cost, analyst=self.analyst)
 
-    def left_after(self, cost: Cost) -> float:
-        """What would be left once this cost is paid, which has to fit."""
-        return self.ledger.remaining(self.policy.name, analyst=self.analyst, after=cost)
+    def left(self, *, after: Cost | None = None) -> float:
+        """What is left, or would be once this cost is paid, which has to fit."""
+        return remaining(self.ledger, self.policy, self.analyst, after=after)
 
     def answer(self, fingerprint: str) -> bytes | None:
         """The stored answer to an identical question."""
