@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from discreet import Cost
 from discreet.errors import InvalidArgument
-from discreet.query.allocation import allocate
+from discreet.query.allocation import allocate, of_row
 from discreet.query.options import Options
 from discreet.query.plan import Aggregate
 from discreet.query.private import private_plan
@@ -148,6 +149,12 @@ def test_staircase_noise_is_taken_for_single_numbers_that_are_well_paid_and_cost
     # Laplace noise of the same epsilon has a smaller delta below it: it must not be claimed for a staircase.
     cost = allocate(Target(epsilon=1.0), alone=True, **shape).cost
     assert cost.delta(0.0) == pytest.approx(math.tanh(0.5), rel=1e-6)
+
+
+@given(level=st.floats(1e-6, 50), rows=st.integers(1, 1000))
+def test_what_rows_of_a_unit_cost_together_is_no_more_than_the_level(level: float, rows: int) -> None:
+    assert Fraction(of_row(level, rows)) * rows <= Fraction(level)
+    assert of_row(level, rows) == pytest.approx(level / rows, rel=1e-11)
 
 
 def test_private_keys_need_a_delta_and_the_refusal_says_so() -> None:

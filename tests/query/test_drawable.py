@@ -88,6 +88,25 @@ def test_a_price_that_is_too_small_is_refused_before_it_is_paid(question: str) -
         assert charges(curator) == 0
 
 
+def test_a_price_is_refused_that_is_too_small_for_a_second_count_alone() -> None:
+    """Of many measures each has little, of which a second count takes a part."""
+    averages = ", ".join(f"AVG(spend + {number})" for number in range(60))
+    question = f"SELECT COUNT(*), {averages} FROM visits"
+    with opened() as curator:
+        least, more = 1e-13, 1e-3
+        for _ in range(50):
+            middle = (least * more) ** 0.5
+            try:
+                plan = curator.explain(question, epsilon=middle, delta=0.0).plans[0]
+                more = middle
+            except InvalidArgument:
+                least = middle
+        assert plan.allocation.pots
+        for place in plan.allocation.pots:
+            assert plan.allocation.checked_again(place) < plan.allocation.counted
+            assert 1 / plan.allocation.checked_again(place) <= 1e12
+
+
 def test_a_refusal_of_the_budget_does_not_stumble_over_prices_that_are_too_small() -> None:
     with opened() as curator:
         curator.sql("SELECT COUNT(*) AS n FROM visits", epsilon=20.0, delta=0.0)

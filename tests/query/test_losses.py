@@ -161,6 +161,8 @@ def test_a_part_of_what_a_curve_says_is_cut_off_is_added_and_allowed_for_the_les
     curved = replace(read, steep=4.0)
     for chosen, sign in ((read, 1), (curved, 0), (replace(curved, lost=0.0), 1)):
         assert made_up(noisy, chosen, 1.1, sign=sign) is noisy
+    nobody = replace(noisy, values=np.zeros(0), lost=np.zeros(0))
+    assert made_up(nobody, curved, 1.1, sign=1) is nobody  # no group was kept
     for sign in (1, -1):
         found = made_up(replace(noisy, lost=sign * noisy.lost), curved, 1.1, sign=sign)
         assert found.values[0] == pytest.approx(1000 + sign * 0.2085 * 50, rel=1e-4)

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from discreet.query.target import Target
 
-__all__ = ["Allocation", "allocate", "gaussian_multiplier"]
+__all__ = ["Allocation", "allocate", "gaussian_multiplier", "of_row"]
 
 _UP = 1 + 1e-12
 """Lifts a noise multiplier by more than the roundings on the way to it."""
@@ -188,6 +188,11 @@ def _look(tail: float) -> Cost:
 
 
 @lru_cache(maxsize=512)
+def of_row(level: float, rows: int) -> float:
+    """What a step may cost for one row, if a unit has so many and it costs this for all of them."""
+    return level if rows == 1 else level / (rows * _UP)
+
+
 def gaussian_multiplier(epsilon: float, delta: float) -> float:
     """The smallest noise multiplier of a Gaussian that is (epsilon, delta)-DP."""
     return _UP / largest_mu(epsilon, delta)

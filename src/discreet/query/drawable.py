@@ -55,7 +55,8 @@ def _scales(plan: Private) -> Iterator[float]:
     if allocation.tails:
         yield rows / allocation.tail if allocation.tail else float("inf")
     if allocation.pots:
-        yield rows / allocation.counted if allocation.counted else float("inf")
+        least = min(allocation.counted, *(allocation.checked_again(i) for i in allocation.pots))
+        yield rows / least if least else float("inf")
     if plan.gaussian:
         for i, rank in enumerate(plan.ranks):
             most = Units.most(Scale(rank.bounds, rank.kind), plan.noise_of_rank(i))

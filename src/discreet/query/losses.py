@@ -271,7 +271,7 @@ def made_up(noisy: NoisySum, chosen: Choice, noise: float, *, sign: int) -> Nois
     Only where a curve has told how much that is. What is added is small beside the noise. Where less was lost than
     that, an interval is short of it at the other end: that makes it miss in half a per cent of the cases more.
     """
-    if not sign or not chosen.steep or not chosen.lost:
+    if not sign or not chosen.steep or not chosen.lost or not noisy.values.size:
         return noisy
     part = added(chosen.allowed, groups=noisy.values.size, blur=blurred(chosen.seen))
     more = sign * part * chosen.lost / noise * noisy.scale * _parts(noisy)

@@ -12,6 +12,7 @@ import numpy as np
 from discreet.engines import arrow_column
 from discreet.noise import rounded_gaussian, rounded_laplace, secure_generator, staircase
 from discreet.query import keys as key_selection
+from discreet.query.allocation import of_row
 from discreet.query.bounding import make_codes
 from discreet.query.choices import (
     bound_of,
@@ -224,7 +225,7 @@ class Run:
         """A new choice, with the looks that go with it."""
         plan, units = self.plan, found["n"]
         buckets = whole_buckets(found["f"]) if "f" in found else found["b"]
-        epsilon, tail = plan.allocation.choice / rows, plan.allocation.tail / rows
+        epsilon, tail = (of_row(level, rows) for level in (plan.allocation.choice, plan.allocation.tail))
         if place == "rows":
             return Choice(self._choose_usual(buckets, units, epsilon), epsilon)
         noise, groups = plan.noise_for(place), max(1, self.size) * self.skew
