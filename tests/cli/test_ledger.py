@@ -332,6 +332,9 @@ def test_the_data_set_of_a_policy_need_not_be_named(folder: Path) -> None:
     (folder / "shop.toml").write_text(
         'name = "visits"\nledger = "new.ledger"\n[tables.visits]\nsource = "visits.parquet"\nunit = "u"\n'
     )
+    refused = call("ledger", "establish", "shop.toml")
+    assert refused.exit_code == 2
+    assert "say how much" in refused.stderr
     assert good("ledger establish shop.toml --epsilon 1").startswith("visits, data set: epsilon=1.0")
     assert good("ledger limit shop.toml --analyst ada --epsilon 0.5").startswith("visits, analyst ada: epsilon=0.5")
     assert good("ledger amend shop.toml --epsilon 2 --reason more").startswith("visits, data set: epsilon=2.0")

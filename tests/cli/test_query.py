@@ -196,6 +196,64 @@ def test_what_is_left_for_an_analyst_stands_beside_what_is_left_for_all(folder: 
     assert "values below 2022-01-01 count as that, and above 2022-12-31 as that" in printed
 
 
+OF_A_POLICY = """name = "{name}"
+ledger = "shop.ledger"
+budget = {{ epsilon = 3, delta = 1e-6 }}
+analysts."*" = {{ epsilon = 1, delta = 1e-7 }}
+[tables.visits]
+source = "visits.parquet"
+unit = "user_id"
+"""
+
+
+def test_looking_shows_the_budget_that_a_policy_has_for_somebody_new(folder: Path) -> None:
+    (folder / "p.toml").write_text(OF_A_POLICY.format(name="visits"))
+    unmade = good_json(f"query run p.toml {COUNT} --epsilon 0.25 --dry-run --analyst eve")
+    good(f"query run p.toml {COUNT} --epsilon 0.5 --analyst ada")
+    for analyst, left in (("ada", 0.5), ("eve", 1.0)):
+        seen = good_json(f"query run p.toml {COUNT} --epsilon 0.25 --dry-run --analyst {analyst} --no-reuse")
+        assert seen["remaining"] == pytest.approx(left)
+        assert seen["remaining_after"] == pytest.approx(left - 0.25)
+    assert unmade["remaining"] == pytest.approx(1.0)
+    too_much = call(*shlex.split(f"query explain p.toml {COUNT} --epsilon 2 --analyst eve --json"))
+    assert not json.loads(too_much.stdout)["fits"]
+    assert json.loads(too_much.stdout)["remaining"] == pytest.approx(1.0)
+
+
+def test_data_that_a_ledger_does_not_know_is_looked_at_as_if_it_had_none(folder: Path) -> None:
+    (folder / "p.toml").write_text(OF_A_POLICY.format(name="visits"))
+    (folder / "q.toml").write_text(OF_A_POLICY.format(name="others"))
+    good(f"query run p.toml {COUNT} --epsilon 0.5")
+    before = (folder / "shop.ledger").read_bytes()
+    assert "epsilon 1 is left, and 0.75 after it" in good(f"query explain q.toml {COUNT} --epsilon 0.25")
+    assert "Nothing was spent" in good(f"query run q.toml {COUNT} --epsilon 0.25 --dry-run")
+    assert (folder / "shop.ledger").read_bytes() == before
+
+
+def test_the_budget_of_a_policy_is_not_overridden(folder: Path) -> None:
+    (folder / "p.toml").write_text(OF_A_POLICY.format(name="visits"))
+    refused = call(*shlex.split(f"query run p.toml {COUNT} --epsilon 5 --budget-epsilon 50"))
+    assert refused.exit_code == 1
+    assert "the policy says Budget(epsilon=3.0, delta=1e-06)" in refused.stderr
+    assert not (folder / "shop.ledger").exists()
+    good(f"query run p.toml {COUNT} --epsilon 0.5 --budget-epsilon 3 --budget-delta 1e-6")
+
+
+def test_what_is_left_by_the_budget_of_a_group_says_so(folder: Path) -> None:
+    (folder / "p.toml").write_text(OF_A_POLICY.format(name="visits"))
+    assert (
+        "does not exist. Check the path; `discreet ledger establish` makes one"
+        in call("ledger", "enrol", "p.toml", "--group", "team", "--analyst", "ada").stderr
+    )
+    assert good("ledger establish p.toml").startswith("visits, data set: epsilon=3.0, delta=1e-06")
+    good("ledger enrol p.toml --group team --analyst ada")
+    good("ledger limit p.toml --group team --epsilon 0.5 --delta 1e-7")
+    printed = good(f"query run p.toml {COUNT} --epsilon 0.25 --analyst ada")
+    assert "left before  epsilon 0.5 for analyst ada, by the budget of group team; in all epsilon 3 of" in printed
+    printed = good(f"query run p.toml {COUNT} --epsilon 0.25 --analyst eve")
+    assert "left before  epsilon 1 for analyst eve; in all" in printed
+
+
 def test_the_question_can_come_from_standard_input() -> None:
     assert "n" in good(
         f"query run visits.parquet - --unit user_id --epsilon 0.5 {BUDGET}", stdin="SELECT COUNT(*) AS n\nFROM visits\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.errors import InvalidArgument
+from discreet.errors import InvalidArgument, LedgerError
 
 if TYPE_CHECKING:
     from discreet.ledger import Ledger, Standing
@@ -73,8 +73,14 @@ def opened(file: str | None, *, key: str | None = None, write: bool = False, new
         check_there(policy, Path(file))
         key = key if key is not None or policy.ledger_key is None else str(policy.ledger_key)
     made = new and is_new(file)
+    if write and not new and not Path(file).exists():
+        raise LedgerError(
+            file,
+            "does not exist",
+            "Check the path; `discreet ledger establish` makes one, with the budget of its data.",
+        )
     try:
-        ledger = Ledger.open(file, key=key, read_only=not write or not (new or Path(file).exists()))
+        ledger = Ledger.open(file, key=key, read_only=not write)
         if made:
             say_new(Path(file), ledger)
         return ledger

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.account import examples
-from discreet.cli.books import DataSet, File, Key, dataset_of, opened, standing_row
+from discreet.cli.books import DataSet, File, Key, dataset_of, is_policy, opened, standing_row
 from discreet.cli.number import number
 from discreet.cli.question import stated_budget
 from discreet.cli.stated import say_what_to_write
@@ -67,10 +67,13 @@ def establish(
 ) -> None:
     """Set the budget of a data set, once; a ledger that is not there yet is made.
 
-    A curator that opens the data with a policy that states no budget finds this one. The same budget again changes
-    nothing, and another one is refused: see amend.
+    A policy in place of the ledger states the budget itself, or is given one here. A curator that opens the data with a
+    policy that states no budget finds this one. The same budget again changes nothing, and another one is refused: see
+    amend.
     """
-    dataset, budget = dataset_of(dataset, file), _budget(epsilon, delta, rho, mu)
+    dataset, budget = dataset_of(dataset, file), _stated(epsilon, delta, rho, mu)
+    if budget is None:
+        budget, renewed = _of_policy(file, dataset, renewed)
     with opened(file, key=key, write=True, new=True) as books:
         books.establish(dataset, budget, period=renewed)
         _say(books, dataset, "dataset", "")
@@ -160,11 +163,31 @@ def _check_members(books: Ledger, group: str, analysts: list[str]) -> None:
         raise InvalidArgument("analyst", strangers[0], f"{advice}. {closest(strangers[0], members)}")
 
 
+def _stated(epsilon: float | None, delta: float | None, rho: float | None, mu: float | None) -> Budget | None:
+    return stated_budget({"--epsilon": epsilon, "--rho": rho, "--mu": mu}, {"--delta": delta})
+
+
 def _budget(epsilon: float | None, delta: float | None, rho: float | None, mu: float | None) -> Budget:
-    budget = stated_budget({"--epsilon": epsilon, "--rho": rho, "--mu": mu}, {"--delta": delta})
+    budget = _stated(epsilon, delta, rho, mu)
     if budget is None:
-        raise typer.BadParameter("say how much: --epsilon 1 --delta 1e-6, --rho 0.5 or --mu 1", param_hint="--epsilon")
+        raise _unstated()
     return budget
+
+
+def _of_policy(file: str | None, dataset: str, renewed: timedelta | None) -> tuple[Budget, timedelta | None]:
+    """The budget and the period that a policy states for its data."""
+    from discreet.query.policy import Policy
+
+    policy = Policy.load(file) if file is not None and is_policy(file) else None
+    if policy is None or policy.budget is None or policy.name != dataset:
+        raise _unstated()
+    if renewed is not None and renewed != policy.period:
+        raise typer.BadParameter("the policy says it, beside its budget; change it there", param_hint="--period")
+    return policy.budget, policy.period
+
+
+def _unstated() -> Exception:
+    return typer.BadParameter("say how much: --epsilon 1 --delta 1e-6, --rho 0.5 or --mu 1", param_hint="--epsilon")
 
 
 def _holder(analyst: str | None, group: str | None) -> tuple[str, str]:
@@ -194,6 +217,7 @@ def add_commands(app: typer.Typer) -> None:
             "Set the budget of a data set.",
             (
                 "discreet ledger establish new.ledger --dataset visits --epsilon 3 --delta 1e-6",
+                "discreet ledger establish visits.toml",
                 "discreet ledger establish visits.toml --epsilon 3 --delta 1e-6",
                 'discreet ledger establish new.ledger --dataset feed --rho 0.1 --period "7 days"',
             ),

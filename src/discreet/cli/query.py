@@ -323,13 +323,14 @@ def _price(curator: Curator, planned: Explanation) -> list[tuple[str, str]]:
 
 def _left(curator: Curator) -> str:
     budget, mine = curator.budget, curator.remaining
-    own = next(
-        one for one in curator.ledger.standings(curator.policy.name, analyst=curator.analyst) if one.holder == "dataset"
-    )
+    standings = curator.ledger.standings(curator.policy.name, analyst=curator.analyst)
+    own = next(one for one in standings if one.holder == "dataset")
     whole = f"{budget.unit} {budget.left(own.remaining)} of {budget}"
     if mine >= own.remaining:
         return whole
-    return f"{budget.unit} {budget.left(mine)} for analyst {curator.analyst}; in all {whole}"
+    groups = [one.name for one in standings if one.holder == "group" and (one.unit, one.remaining) == (own.unit, mine)]
+    whose = f"analyst {curator.analyst}" + (f", by the budget of group {groups[0]}" if groups else "")
+    return f"{budget.unit} {budget.left(mine)} for {whose}; in all {whole}"
 
 
 def _target(planned: Explanation | Answer) -> dict[str, float]:
