@@ -397,7 +397,8 @@ class MissingExtra(DiscreetError, ImportError):
 
     def __init__(self, package: str, extra: str) -> None:
         self.package, self.extra = package, extra
-        super().__init__(f"this needs {package}, which is not installed: run pip install 'discreet[{extra}]'.")
+        advice = f"run pip install {package}, or pip install 'discreet[{extra}]'"
+        super().__init__(f"this needs {package}, which is not installed: {advice}.")
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
         return type(self), (self.package, self.extra)

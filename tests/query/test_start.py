@@ -95,5 +95,5 @@ for frame in (answer.to_pandas, answer.to_polars):
         print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    wanted = "this needs {}, which is not installed: run pip install 'discreet[frames]'."
+    wanted = "this needs {0}, which is not installed: run pip install {0}, or pip install 'discreet[frames]'."
     assert done.stdout.splitlines() == [wanted.format("pandas"), wanted.format("polars")]
