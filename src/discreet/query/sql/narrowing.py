@@ -2,8 +2,9 @@
 
 Both follow from the text of the question and from the policy, and no guarantee rests on either: they decide which
 groups an answer lists and to which range an argument is clamped, and a row that meets the condition is within both.
-Where the policy says nothing about a column, a condition does not either: x < 1e9 is no range that a sum should be
-clamped to.
+Where the policy says nothing about a column, conditions do if they have two ends and are about how large values are:
+between 100 and 180, say. That somebody asks for values from 0 to 1e9 says nothing: the noise of a sum, or its steps,
+would be too large by orders of magnitude.
 """
 
 from __future__ import annotations
@@ -33,12 +34,17 @@ _COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp
 _STEPS = ("integer", "date", "timestamp")
 """Kinds of which two different values are at least 1 apart: less than 5 is at most 4."""
 
+_APART, _LARGEST, _DAYS = 8, 1 << 14, 36_600
+"""Two ends say how large values are if the larger is at most so many times the smaller. Where it is found privately how
+much of a unit counts, any up to the second do, which are measured in steps of 2^-16. Of dates those of a century."""
+
 
 def narrowed(relation: Relation, rows: Rows, condition: exp.Expr) -> Relation:
     """The relation whose rows meet the condition, with what that says about single columns."""
     if not relation.private:
         return relation
     fields, vain = list(relation.fields), list(relation.vain)
+    told: dict[int, tuple[float, float]] = {}
     for part in _conjuncts(condition):
         if part.find(exp.Query):
             continue
@@ -53,6 +59,11 @@ def narrowed(relation: Relation, rows: Rows, condition: exp.Expr) -> Relation:
         meeting = _meeting(rows, part, field.value)
         vain += _vain(fields[place], rows, part, meeting)
         fields[place] = _field(fields[place], rows, part, field.value, meeting)
+        told[place] = _both(told.get(place, field.value.bounds), _range(rows, part, field.value))
+    for place, bounds in told.items():
+        value = fields[place].value
+        if not _is_stated(relation.fields[place].value) and _tells(value, bounds, by_row=relation.level == "row"):
+            fields[place] = replace(fields[place], value=replace(value, bounds=bounds))
     return replace(relation, fields=tuple(fields), vain=tuple(vain))
 
 
@@ -96,9 +107,8 @@ def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
 def _field(field: Field, rows: Rows, part: exp.Expr, column: Value, meeting: tuple[Any, ...] | None) -> Field:
     """The field, perhaps narrowed already, after one more condition on its column as it was."""
     value = field.value
-    low, high = _range(rows, part, value)
-    bounds = (max(value.bounds[0], low), min(value.bounds[1], high))
-    if math.isfinite(column.bounds[0]) and math.isfinite(column.bounds[1]) and bounds[0] < bounds[1]:
+    bounds = _both(value.bounds, _range(rows, part, value))
+    if _is_stated(column) and bounds[0] < bounds[1]:
         value = replace(value, bounds=bounds)
     if column.inputs is not None and [one.sql for one in column.inputs] == [column.sql]:  # a column, nothing computed
         left = tuple(one for one in value.values or () if one in (meeting or ()))
@@ -107,6 +117,26 @@ def _field(field: Field, rows: Rows, part: exp.Expr, column: Value, meeting: tup
     elif value.values is not None and value.inputs is None and _is_no_null(part):
         value = replace(value, values=tuple(one for one in value.values if one is not None) or value.values)
     return replace(field, value=value)
+
+
+def _is_stated(value: Value) -> bool:
+    """Whether the bounds of a column are those of a policy, or follow from such."""
+    return math.isfinite(value.bounds[0]) and math.isfinite(value.bounds[1])
+
+
+def _both(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    return max(one[0], other[0]), min(one[1], other[1])
+
+
+def _tells(value: Value, bounds: tuple[float, float], *, by_row: bool) -> bool:
+    """Whether conditions that leave this range say about how large the values of a column are."""
+    low, high = bounds
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        return False
+    if value.kind in ("date", "timestamp"):
+        return high - low <= _DAYS * (1 if value.kind == "date" else DAY_MICROSECONDS)
+    near, far = sorted((abs(low), abs(high)))
+    return not low < 0 < high and (far <= _APART * near or (far <= _LARGEST and not by_row))
 
 
 def _is_no_null(part: exp.Expr) -> bool:
