@@ -92,9 +92,47 @@ def test_an_argument_is_within_the_range_that_a_condition_leaves(argument: str, 
     assert question.blocks[0].aggregates[0].bounds == bounds
 
 
-def test_a_condition_on_a_column_without_declared_bounds_is_no_range_to_clamp_to() -> None:
-    question = parse("SELECT SUM(free) FROM logs WHERE free > 0 AND free < 1e9", CATALOG)
-    assert question.blocks[0].aggregates[0].bounds is None
+ROWS = Table("rows", (Column("free", "DOUBLE"), Column("whole", "INTEGER"), Column("day", "DATE")), "rows", "row")
+UNDECLARED = Catalog(
+    {
+        "rows": ROWS,
+        "units": Table("units", (Column("who", "BIGINT"), *ROWS.columns), "units", "unit", "who"),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "of_units", "of_rows"),
+    [
+        ("free BETWEEN 100 AND 180", (100, 180), (100, 180)),
+        ("free >= 100 AND 180 > free AND who IS NOT NULL", (100, 180), (100, 180)),
+        ("free > -80 AND free <= -10.5", (-80, -10.5), (-80, -10.5)),
+        ("free BETWEEN 0 AND 100", (0, 100), None),
+        # what is as wide as this says nothing about how large values are
+        ("free > 0 AND free < 1e9", None, None),
+        ("free BETWEEN -20 AND 40", None, None),
+        ("free > 100", None, None),
+        ("free < 100 AND free > 180", None, None),
+        ("free = 100", None, None),
+        ("free BETWEEN 100 AND 180 OR free > 500", None, None),
+    ],
+)
+def test_two_ends_of_a_column_without_declared_bounds_say_how_large_it_is(
+    where: str, of_units: tuple | None, of_rows: tuple | None
+) -> None:
+    for table, bounds in (("units", of_units), ("rows", of_rows)):
+        text = f"SELECT AVG(free) FROM {table} WHERE {where}".replace(" AND who IS NOT NULL", "")
+        assert parse(text, UNDECLARED).blocks[0].aggregates[0].bounds == bounds
+
+
+def test_days_between_two_of_the_question_are_listed() -> None:
+    text = "SELECT date_trunc('month', day) AS m, COUNT(*) FROM units WHERE {} GROUP BY m"
+    (key,) = parse(text.format("day BETWEEN '2024-01-15' AND '2024-06-30'"), UNDECLARED).blocks[0].keys
+    assert key.values is not None
+    assert [day.month for day in key.values if day is not None] == [1, 2, 3, 4, 5, 6]
+    for wide in ("day >= '2024-01-15'", "day BETWEEN '1500-01-01' AND '2500-01-01'"):
+        (key,) = parse(text.format(wide), UNDECLARED).blocks[0].keys
+        assert key.values is None
 
 
 @pytest.mark.parametrize("where", ["age > 18 AND age <= 60", "age % 7 = 2", "age BETWEEN 20 AND 90 AND age <> 25"])

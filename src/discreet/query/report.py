@@ -220,6 +220,10 @@ def _clamped(plan: Private, moment: Moment) -> str:
     names = ", ".join(aggregate.label for aggregate in asked if moment in moments_of(aggregate, asked))
     if moment.bounds is None:
         fine = "" if moment.integer else " They are rounded to multiples of 2^-16: state bounds of small ones."
-        return f"{names}: NULL and NaN are left out; values beyond ±2^31 count as that: state larger bounds.{fine}"
+        means = any(
+            aggregate.function not in ("sum", "count") for aggregate in asked if moment in moments_of(aggregate, asked)
+        )
+        far = " Noise is in proportion to their distance from 0; with bounds, to that from the middle." if means else ""
+        return f"{names}: NULL and NaN are left out; values beyond ±2^31 count as that: state larger bounds.{fine}{far}"
     low, high = moment.bounds
     return f"{names}: values below {low:g} count as {low:g}, above {high:g} as {high:g}; NULL and NaN are left out."
