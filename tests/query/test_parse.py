@@ -266,8 +266,17 @@ def test_a_plan_is_shown_as_a_tree_with_the_stability_of_each_operator():
         "        table visits  [unit user_id; rows without one are dropped; a unit may have any number of rows]",
         "      table users  [unit user_id; rows without one are dropped; declared to have one row for each unit]",
         "  note: rows without a unit are not counted",
+        "  note: of users, a unit has one row by the policy; if there are several, each column has its smallest value",
         'after: SELECT t0.k0 AS "country", t0.a0 AS "avg(n)" FROM noisy_0 AS t0',
     ]
+
+
+def test_the_notes_say_what_becomes_of_more_rows_than_a_policy_declares():
+    joined = "SELECT COUNT(*) FROM visits JOIN users USING (user_id)"
+    (block,) = parse(joined, shop.CATALOG).blocks
+    assert block.notes[-1].endswith("if there are several, all are counted, in one group by its columns")
+    (block,) = parse("SELECT COUNT(*) FROM users", shop.CATALOG).blocks
+    assert block.notes[-1].endswith("if there are several, each column has its smallest value")
 
 
 def test_names_with_quotes_cannot_leave_their_place():

@@ -284,8 +284,14 @@ class Grouping:
         notes = []
         if not row_level:
             notes.append("rows without a unit are not counted")
-        for name in relation.tables:
-            notes += self.planner.catalog.tables[name.lower()].notes
+        for name in dict.fromkeys(relation.tables):
+            table = self.planner.catalog.tables[name.lower()]
+            notes += table.notes
+            if table.one_row:
+                merged = "if there are several, each column has its smallest value"
+                several = "if there are several, all are counted, in one group by its columns"
+                once = merged if relation.rows_per_unit is not None else several
+                notes.append(f"of {table.name}, a unit has one row by the policy; {once}")
         keys = []
         for i, (inside, node, _) in enumerate(self.keys.values()):
             label = source.written(node)
