@@ -122,6 +122,8 @@ def _interval(measured: Measured, aggregate: Aggregate, confidence: float) -> In
         return sums[0].sum_interval(sums[1], centre, confidence)
     if function == "avg":
         cancels = measured.plan.known_bound(moments[1]) is None or measured.plan.known_bound(moments[0]) is not None
+        if moments[0].bounds is None and centre:  # what is far from the middle is cut off, not what has many rows
+            cancels = False
         low, high = sums[0].ratio_interval(sums[1], confidence, centre, cancels=cancels)
         low, high = low - moments[0].rounding, high + moments[0].rounding
         return _within(low, aggregate.bounds), _within(high, aggregate.bounds)

@@ -21,6 +21,7 @@ import numpy as np
 
 from discreet.accounting import Cost
 from discreet.engines import arrow_column
+from discreet.query.centring import with_centres
 from discreet.query.laws import Law, NoisySum
 from discreet.query.measuring import Measured
 from discreet.query.public_groups import group_columns
@@ -92,6 +93,7 @@ def _written(measured: Measured) -> list[bytes]:
         "moments": [_facts(noisy) for noisy in measured.moments],
         "distincts": [_facts(noisy) for noisy in measured.distincts],
         "bounds": measured.bounds,
+        "centres": {one.argument: one.centre for one in measured.plan.block.aggregates if one.centre},
         "doubts": {str(i): reason for i, reason in measured.doubts.items()},
         "paid": measured.cost.to_json(),
     }
@@ -137,7 +139,8 @@ def _digest(plan: Private) -> str:
     """What the noisy numbers mean, however it was written: another plan would read them as something else."""
     keys = [(key.column, key.digest if plan.public else key.sql_type) for key in plan.block.keys]
     others = [replace(aggregate, label="", of="") for aggregate in (*plan.ranks, *plan.distincts)]
-    return hashlib.sha256(repr((keys, plan.moments, others)).encode()).hexdigest()
+    moments = tuple(replace(moment, centre=0.0) if moment.bounds is None else moment for moment in plan.moments)
+    return hashlib.sha256(repr((keys, moments, others)).encode()).hexdigest()
 
 
 def _facts(noisy: NoisySum) -> dict[str, Any]:
@@ -153,6 +156,7 @@ def _read(kept: memoryview, plan: Private) -> tuple[Measured, memoryview]:
     facts = json.loads(bytes(facts))
     if facts["version"] != _VERSION or facts["plan"] != _digest(plan):
         raise ValueError("another version or plan")
+    plan = with_centres(plan, {str(name): float(centre) for name, centre in facts.get("centres", {}).items()})
     groups = facts["groups"]
     columns = {name: np.full(groups, value) for name, value in facts["even"].items()}
     for name in facts["varied"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from discreet.query.centring import choose_centres, with_centres
 from discreet.query.distinct import measure_distinct
 from discreet.query.ranks.measure import measure_ranks
 from discreet.query.run import Run
@@ -67,6 +68,9 @@ def measure(session: Session, plan: Private, generator: Generator | None = None)
         session.execute(f"CREATE OR REPLACE TEMP TABLE q__rows AS {plan.block.rows}")
         read = replace(plan, block=replace(plan.block, rows="SELECT * FROM q__rows"))
     run = Run(session, read, generator)
+    if plan.uncentred:
+        centres = choose_centres(run)
+        run.plan, plan = with_centres(read, centres), with_centres(plan, centres)
     moments = measure_moments(run)
     ranks = measure_ranks(run) if plan.ranks else ()
     distincts = tuple(measure_distinct(run, i) for i in range(len(plan.distincts)))

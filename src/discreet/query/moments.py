@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from discreet.query.plan import Aggregate
 
-__all__ = ["LARGEST", "MOST_ROWS", "WIDE", "WIDEST", "Moment", "moments_of", "number"]
+__all__ = ["LARGEST", "MOST_ROWS", "WIDE", "WIDEST", "Moment", "is_centred", "moments_of", "number"]
 
 LARGEST, WIDE, WIDEST = 1 << 47, 1 << 62, 1 << 94
 """No unit's number in one group is larger than the first of these, in quanta, unless nobody knows how large values are:
@@ -140,7 +140,8 @@ class Moment:
         """The largest contribution of one row in quanta: by declared bounds, or because larger values are cut."""
         if self.row_steps is not None:
             return float(self.row_steps)
-        return math.ldexp(1.0, _UNDECLARED * (2 if self.kind == "square" else 1)) / self.quantum
+        largest = math.ldexp(1.0, _UNDECLARED) + abs(self.centre)
+        return (largest * largest if self.kind == "square" else largest) / self.quantum
 
     def steps_of_row(self, coarser: int) -> int:
         """`row_bound` in steps of 2^coarser quanta, rounded up; only where that is public."""
@@ -251,7 +252,7 @@ def moments_of(aggregate: Aggregate, others: tuple[Aggregate, ...]) -> tuple[Mom
         centre = (bounds[0] + bounds[1]) / 2
         lift = (bounds[1] - centre) ** 2 / 2
     else:
-        centre = 0.0 if "sum" in same and not same & _SPREADS else _centre(bounds)
+        centre = 0.0 if not is_centred(same) else aggregate.centre if bounds is None else _centre(bounds)
     total = Moment("sum", argument, bounds, centre, integer)
     present = Moment("present", argument, integer=integer)
     if function == "sum":
@@ -263,14 +264,17 @@ def moments_of(aggregate: Aggregate, others: tuple[Aggregate, ...]) -> tuple[Mom
     return ()
 
 
-def _centre(bounds: tuple[float, float] | None) -> float:
+def is_centred(functions: set[str]) -> bool:
+    """Whether values need not be measured from 0: where their sum is shown, that would be made of two noisy numbers."""
+    return bool(functions & _SPREADS) or "sum" not in functions
+
+
+def _centre(bounds: tuple[float, float]) -> float:
     """Where values are measured from if it has to be found how much of a unit counts.
 
     That is the middle of a range that does not nearly begin at 0, else its end next to 0: values of a wide range that
     begins near 0 are mostly near its lower end, and measuring from the middle would make every one of them large.
     """
-    if bounds is None:
-        return 0.0
     low, high = bounds
     if low < 0 < high:
         return (low + high) / 2 if min(-low, high) * 4 >= max(-low, high) else 0.0

@@ -64,7 +64,8 @@ class Aggregate:
     which values are clamped, or None if it must be found privately. `kind` is "integer", "float", "date", "timestamp":
     dates travel as whole days and timestamps as whole microseconds since 1970, as BIGINT. `label` is the whole call and
     `of` its argument, as they were written. `values` is how many different values the argument of a distinct count can
-    have, if that is public. `middle` says that values are measured from the middle of their bounds.
+    have, if that is public. `middle` says that values are measured from the middle of their bounds,
+    and `centre` from where they are measured without bounds.
     """
 
     function: str
@@ -77,6 +78,7 @@ class Aggregate:
     of: str = ""
     values: int | None = None
     middle: bool = False
+    centre: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from discreet.query.choices import units_above
 from discreet.query.drawable import check_drawable, too_little
 from discreet.query.keys import MOST_GROUPS
 from discreet.query.laws import GAUSSIAN, LAPLACE, staircase_law
-from discreet.query.moments import MOST_ROWS, Moment, moments_of
+from discreet.query.moments import MOST_ROWS, Moment, is_centred, moments_of
 from discreet.query.remembered import Known
 
 if TYPE_CHECKING:
@@ -89,6 +89,15 @@ class Private:
         """A unit with more groups than this has no say in which of them are shown."""
         limits = (self.groups, self.block.rows_per_unit, MOST_GROUPS)
         return min(limit for limit in limits if limit is not None)
+
+    @cached_property
+    def uncentred(self) -> tuple[str, ...]:
+        """The arguments of averages and spreads without bounds: from where they are measured is chosen privately."""
+        return _uncentred(self.block.aggregates)
+
+    def is_uncentred(self, moment: Moment) -> bool:
+        """Whether what the moment sums depends on such a choice."""
+        return moment.kind in ("sum", "square") and moment.argument in self.uncentred
 
     @property
     def public(self) -> bool:
@@ -206,6 +215,10 @@ class Private:
         alone = sum(moment.label == label for moment in self.moments) == 1
         return label if alone else f"{label} ({i})"
 
+    def middle_of(self, argument: str) -> str:
+        """The name under which it is written down from where an argument is measured."""
+        return f"middle of {argument}"
+
     def bound_of_distinct(self, i: int) -> str:
         """The name under which the bound of a distinct count is written down."""
         return f"distinct values of {self.distincts[i].argument}"
@@ -251,7 +264,7 @@ def private_plan(block: Block, target: Target, options: Options, memory: Memory 
             return allocate(
                 target,
                 gaussian=gaussian,
-                choices=len(listed),
+                choices=len(listed) + len(_uncentred(aggregates)),
                 keys=not public,
                 weights=(*_weights(block, options, moments, gaussian=gaussian), *[1.0] * (len(ranks) + len(distincts))),
                 groups=_cells(block) or 1 if public else 1,
@@ -308,6 +321,18 @@ def _bounded(aggregate: Aggregate, options: Options) -> Aggregate:
         bounds,
         f"the range of {aggregate.label} is at least {_FINEST:g} wide, within ±{_LARGEST:g}, and not tiny beside "
         "its distance from 0",
+    )
+
+
+def _uncentred(aggregates: tuple[Aggregate, ...]) -> tuple[str, ...]:
+    functions: dict[str, set[str]] = {}
+    for one in aggregates:
+        if one.bounds is None and one.argument is not None and len(moments_of(one, aggregates)) and one.centre == 0:
+            functions.setdefault(one.argument, set()).add(one.function)
+    return tuple(
+        argument
+        for argument, found in functions.items()
+        if found - {"sum", "count", "count_units"} and is_centred(found)
     )
 
 

@@ -91,6 +91,9 @@ def bound_names(plan: Private) -> dict[str, str]:
     named = {plan.bound_of_moment(i): in_words(plan, moment) for i, moment in enumerate(plan.moments)}
     for i, distinct in enumerate(plan.distincts):
         named[plan.bound_of_distinct(i)] = f"distinct values of a unit, for {distinct.label}"
+    for one in plan.block.aggregates:
+        if one.argument is not None:
+            named.setdefault(plan.middle_of(one.argument), f"middle from which {one.of} is measured")
     return named
 
 
@@ -224,6 +227,8 @@ def _clamped(plan: Private, moment: Moment) -> str:
             aggregate.function not in ("sum", "count") for aggregate in asked if moment in moments_of(aggregate, asked)
         )
         far = " Noise is in proportion to their distance from 0; with bounds, to that from the middle." if means else ""
+        if plan.is_uncentred(moment) or moment.centre:
+            far = " They are measured from a middle that is chosen privately."
         return f"{names}: NULL and NaN are left out; values beyond ±2^31 count as that: state larger bounds.{fine}{far}"
     low, high = moment.bounds
     return f"{names}: values below {low:g} count as {low:g}, above {high:g} as {high:g}; NULL and NaN are left out."
