@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.engines import DuckDBEngine, DuckDBSession
-from discreet.query import measuring, sizing, sketch
+from discreet.query import centring, measuring, sizing, sketch
 from discreet.query import run as running
 from discreet.query.plan import Aggregate, Block, Key
 from discreet.query.private import Private
@@ -60,10 +60,11 @@ PUBLIC = Key("k0", "VARCHAR", "city", CITIES)
 PRIVATE = Key("k0", "VARCHAR", "city")
 
 
-def without_noise(monkeypatch: pytest.MonkeyPatch, bound: int | None = None) -> None:
+def without_noise(monkeypatch: pytest.MonkeyPatch, bound: int | None = None, middle: int = 0) -> None:
     """All noise is 0, no shape of sizes is seen, and every private choice of a bound gives 2^(bound/4), or what no unit
-    exceeds.
+    exceeds; what has no bounds is measured from the candidate of number `middle`.
     """
+    monkeypatch.setattr(centring, "choose_middle", lambda *_, **__: middle)
 
     def none(_: Any, size: Any, *, generator: Any = None) -> Any:
         return np.zeros(size, dtype=np.int64)

@@ -59,7 +59,7 @@ def test_a_unit_changes_every_vector_of_sums_by_no_more_than_the_noise_is_made_f
     case: str, options: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys, target, gaussian = CASES[case]
-    without_noise(monkeypatch, bound=9)  # 2^(9/4) = 4.76: many units exceed it
+    without_noise(monkeypatch, bound=9, middle=100)  # 2^(9/4) = 4.76: many units exceed it
     monkeypatch.setattr("discreet.query.run.Run.secret", 12345)
     everything = lambda numbers, *_, **__: np.ones(numbers.size, dtype=bool)
     monkeypatch.setattr("discreet.query.keys.kept_by_weight", lambda *a, **b: (everything(*a), np.ones(1)))

@@ -726,6 +726,7 @@ def test_a_bound_is_called_by_the_aggregate_that_it_is_for() -> None:
     with opened() as curator:
         answer = curator.sql("SELECT AVG(spend) AS a, MEDIAN(spend) AS m FROM visits", epsilon=0.1)
         assert {"sum for avg(spend)", "number of values for avg(spend)"} <= set(answer.bounds)
+        assert "middle from which spend is measured" in answer.bounds
 
 
 def test_several_tables_in_memory_have_one_name_in_the_ledger(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from discreet import Budget, Curator
 from discreet.errors import InvalidArgument
-from discreet.query import Policy, measuring, sizing, sketch
+from discreet.query import Policy, centring, measuring, sizing, sketch
 from discreet.query import keys as key_selection
 from discreet.query import run as running
 from discreet.query.asked import Asked
@@ -149,7 +149,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Seen]]:
     drawn, counted = sketch.Sketch.drawn, running.Run.counted_apart
     monkeypatch.setattr(sketch.Sketch, "drawn", classmethod(sketched))
     monkeypatch.setattr(running.Run, "counted_apart", spied_count)
-    for room, name in ((running, "choose_bound"), (running, "choose_share"), (sizing, "choose_bound")):
+    rooms = {"choose_bound": (running, sizing), "choose_share": (running,), "choose_middle": (centring,)}
+    for room, name in ((room, name) for name, found_in in rooms.items() for room in found_in):
         monkeypatch.setattr(room, name, choice)
     monkeypatch.setattr(running, "choose_kept", spied_kept)
     monkeypatch.setattr(key_selection, "kept_by_weight", kept(False))

@@ -102,9 +102,12 @@ def with_centres(plan: Private, centres: Mapping[str, float]) -> Private:
     """The plan with its sums measured from these."""
     if not any(centres.values()):
         return plan
+    asked = plan.block.aggregates
     aggregates = tuple(
-        replace(one, centre=centres.get(one.argument or "", one.centre)) if one.bounds is None else one
-        for one in plan.block.aggregates
+        replace(one, centre=centres.get(one.argument or "", 0.0))
+        if one.bounds is None and moments_of(one, asked)
+        else one
+        for one in asked
     )
     moments = tuple(dict.fromkeys(moment for one in aggregates for moment in moments_of(one, aggregates)))
     return replace(plan, block=replace(plan.block, aggregates=aggregates), moments=moments)

@@ -32,6 +32,9 @@ __all__ = [
 _LARGE_DELTA = 1e-3
 """A larger one is no small probability, however few people a table is about."""
 
+_NEARLY = 0.9
+"""A middle is near the largest value that counts if it is at least this part of it."""
+
 _WEIGHED = (
     "the rows of units with many rows weigh less, as if their values were like those of others; where they are not, "
     "state max_rows, or ask about one value of each unit"
@@ -211,8 +214,10 @@ def cuts_of(plan: Private, bounds: Mapping[str, float]) -> list[str]:
     """Cautions about sums without declared bounds whose chosen bound is as large as the largest value that counts."""
     asked, found = plan.block.aggregates, []
     for i, moment in enumerate(plan.moments):
-        largest = moment.most_of_row * moment.quantum
-        if moment.kind == "sum" and moment.bounds is None and bounds.get(plan.bound_of_moment(i), 0.0) >= largest:
+        if moment.kind != "sum" or moment.bounds is not None:
+            continue
+        largest = moment.most_of_row * moment.quantum - abs(moment.centre)
+        if bounds.get(plan.bound_of_moment(i), 0.0) >= largest or abs(moment.centre) >= _NEARLY * largest:
             names = ", ".join(aggregate.label for aggregate in asked if moment in moments_of(aggregate, asked))
             found.append(f"{names}: values beyond ±2^31 count as that, and there may be such: state bounds")
     return found
