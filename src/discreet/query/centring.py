@@ -29,6 +29,7 @@ from discreet.query.moments import Moment, moments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -88,6 +89,12 @@ def choose_middle(
     buckets: NDArray[Any], units: NDArray[Any], *, epsilon: float, generator: Generator | None = None
 ) -> int:
     """The number of the chosen candidate, from the number of units in every bucket."""
+    scores, scale = scored(buckets, units, epsilon=epsilon)
+    return int(exponential_choice(scores, scale=scale, generator=generator)) - _LAST
+
+
+def scored(buckets: NDArray[Any], units: NDArray[Any], *, epsilon: float) -> tuple[NDArray[np.int64], Fraction]:
+    """The scores of all candidates, and what they are multiplied by: chosen is in proportion to exp(scale * score)."""
     counts = np.zeros(2 * _LAST + 1, dtype=np.int64)
     np.add.at(counts, np.clip(buckets.astype(np.int64), -_LAST, _LAST) + _LAST, units.astype(np.int64))
     below = np.cumsum(counts) - counts
@@ -95,7 +102,7 @@ def choose_middle(
     mechanism = ExponentialMechanism(epsilon, sensitivity=1)
     each = round(min(_POWER * math.log(2) / _STEPS / float(mechanism.factor) * _PARTS, 2.0**40))
     scores = _PARTS * np.abs(below - above) + each * np.abs(np.arange(-_LAST, _LAST + 1, dtype=np.int64))
-    return int(exponential_choice(-scores, scale=mechanism.factor / _PARTS, generator=generator)) - _LAST
+    return -scores, mechanism.factor / _PARTS
 
 
 def with_centres(plan: Private, centres: Mapping[str, float]) -> Private:
