@@ -187,8 +187,10 @@ def _cut_averages(plan: Private) -> list[str]:
     found: dict[str, dict[str, None]] = {}
     for aggregate in asked:
         if aggregate.function.startswith(("avg", "variance", "stddev")) and aggregate.bounds is None:
-            once = aggregate.function == "avg" and plan.known_bound(moments_of(aggregate, asked)[1]) is not None
-            how = "allows for a few values" if once else "does not allow for values"
+            total, present = moments_of(aggregate, asked)[:2]
+            allows = plan.known_bound(present) is not None or plan.is_uncentred(total) or total.centre
+            few = aggregate.function == "avg" and allows
+            how = "allows for a few values" if few else "does not allow for values"
             found.setdefault(how, {})[aggregate.label] = None
     more = "many times larger than nearly all others"
     return [
