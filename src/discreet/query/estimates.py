@@ -128,7 +128,8 @@ def _interval(measured: Measured, aggregate: Aggregate, confidence: float) -> In
         low, high = low - moments[0].rounding, high + moments[0].rounding
         return _within(low, aggregate.bounds), _within(high, aggregate.bounds)
     total, number, squares = sums
-    low, high = variance_interval(total, number, squares, confidence, moments[2].lift)
+    free = moments[2].bounds is None
+    low, high = variance_interval(total, number, squares, confidence, moments[2].lift, free=free)
     return (np.sqrt(low), np.sqrt(high)) if function.startswith("stddev") else (low, high)
 
 

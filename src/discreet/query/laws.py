@@ -40,7 +40,7 @@ __all__ = [
 
 _STEPS, _CLOSE, _HALVED = 40, 1e-13, 45
 _ROOT = math.sqrt(2 * math.pi)
-_OF_SPREAD = 0.5
+_OF_SPREAD, _OF_FREE_SPREAD = 0.5, 1.5
 """Which part of what may be cut off of a sum of squares a variance may have lost: its number of rows loses, too."""
 
 _APART = 1.001
@@ -202,7 +202,7 @@ class NoisySum:
 
 
 def variance_interval(
-    total: NoisySum, number: NoisySum, squares: NoisySum, confidence: float, lift: float = 0.0
+    total: NoisySum, number: NoisySum, squares: NoisySum, confidence: float, lift: float = 0.0, *, free: bool = False
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""An interval of V = squares / number + lift - (total / number)^2, by the joint law of the three noises.
 
@@ -213,9 +213,10 @@ def variance_interval(
     left out: it is small where d is small beside the mean, or the mean beside the spread.
 
     People with the largest squares weigh less, in all three sums. What that takes from V is allowed for by half of the
-    allowance of the squares, as in `NoisySum.interval`.
+    allowance of the squares, as in `NoisySum.interval`; by more where values have no bounds and may be `free` to lie
+    anywhere: of lognormal values of spread 1 a few rows make much of V.
     """
-    n, lost = number.values, _OF_SPREAD * np.maximum(squares.lost, 0.0)
+    n, lost = number.values, (_OF_FREE_SPREAD if free else _OF_SPREAD) * np.maximum(squares.lost, 0.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean = total.values / n
         variance = squares.values / n + lift - mean**2
