@@ -61,6 +61,7 @@ name = {name}
 
 # Where spending is recorded, relative to this file, and how much there is to spend.
 # ledger = {ledger}
+# The ledger has a name of its own once it was made; with ledger_origin in this file no other is used, and none is made.
 # [budget]
 # epsilon = 3.0
 # delta = 1e-6  # well below 1 / (number of people)
