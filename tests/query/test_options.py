@@ -30,6 +30,18 @@ def test_dates_are_bounded_by_dates_as_in_a_policy(bounds: Any) -> None:
         assert any(LAST in rule for rule in planned.report)
 
 
+@pytest.mark.parametrize(
+    "named", ["date_diff('day', day, DATE '2022-12-31')", "AVG(date_diff('day',day,DATE '2022-12-31'))"]
+)
+def test_what_is_bounded_may_be_spelled_as_in_the_question(named: str) -> None:
+    text = "SELECT AVG(date_diff('day', day, DATE '2022-12-31')) AS n FROM visits"
+    with opened() as curator:
+        (plan,) = curator.explain(text, epsilon=1, bounds={named: (0, 365)}).plans
+        assert plan.block.aggregates[0].bounds == (0, 365)
+        with pytest.raises(InvalidArgument, match="aggregates no such thing"):
+            curator.explain(text, epsilon=1, bounds={"date_diff('week', day": (0, 365)})
+
+
 @pytest.mark.parametrize("zone", [None, "UTC"])
 def test_times_are_bounded_by_times_and_a_last_day_is_the_whole_day(zone: str | None) -> None:
     at = [dt.datetime(2022, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=hour) for hour in range(2000)]

@@ -11,6 +11,7 @@ from discreet.arguments import count, one_of, real
 from discreet.engines.names import closest
 from discreet.errors import InvalidArgument
 from discreet.query.declared import bounds_of
+from discreet.query.sql.text import Source
 from discreet.query.sql.value import number_of
 
 if TYPE_CHECKING:
@@ -101,15 +102,28 @@ def _bounds(given: Any) -> tuple[tuple[str, tuple[Any, Any]], ...]:
         except (TypeError, ValueError):
             raise InvalidArgument("bounds", pair, "pass (low, high), or {'column': (low, high)}") from None
         if all(isinstance(end, str | dt.date) for end in (low, high)):
-            checked.append((str(label), (_moment(low), _moment(high))))  # compared once their type is known
+            checked.append((_spelled(str(label)), (_moment(low), _moment(high))))  # compared once their type is known
             continue
         if any(isinstance(end, str | dt.date) for end in (low, high)):
             raise InvalidArgument("bounds", pair, "pass two numbers, or two dates or times")
         low, high = real("bounds", low), real("bounds", high)
         if low >= high:
             raise InvalidArgument("bounds", pair, "the lower bound comes first and is smaller")
-        checked.append((str(label), (low, high)))
+        checked.append((_spelled(str(label)), (low, high)))
     return tuple(checked)
+
+
+def _spelled(label: str) -> str:
+    """A call as messages and answers spell it; anything else as it is."""
+    if "(" not in label:
+        return label
+    from sqlglot import parse_one
+    from sqlglot.errors import SqlglotError
+
+    try:
+        return Source(label).written(parse_one(label, dialect="duckdb"))
+    except (SqlglotError, RecursionError):
+        return label
 
 
 def _moment(end: str | dt.date) -> dt.date:

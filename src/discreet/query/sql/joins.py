@@ -139,7 +139,7 @@ def _find(planner: Planner, relation: Relation, name: str, node: exp.Expr) -> Va
     if len(found) != 1:
         raise planner.source.refusal(
             f"USING ({name}) needs exactly one column of that name on both sides",
-            advice=closest(name, (one.name for one in relation.fields)),
+            advice=f"{closest(name, (one.name for one in relation.fields))} Names that differ stand in ON a = b",
             at=node,
         )
     return found[0]
