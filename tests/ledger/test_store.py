@@ -182,24 +182,35 @@ def test_a_copy_of_a_young_ledger_without_its_log_is_no_new_ledger(tmp_path: Pat
         assert Ledger.open(copy, read_only=read_only).remaining("d") == 0.25
 
 
-def test_a_ledger_that_somebody_is_just_making_is_waited_for(tmp_path: Path) -> None:
+def test_however_many_open_a_copy_without_its_log_none_becomes_a_ledger(tmp_path: Path) -> None:
+    place, copy = tmp_path / "ledger.db", tmp_path / "copy.db"
+    with Ledger.open(place) as ledger:
+        ledger.establish("d", Budget(epsilon=1.0))
+        shutil.copy(place, copy)
+    assert not Path(f"{place}-new").exists()
+    code = "import sys; from discreet import Ledger; Ledger.open(sys.argv[1])"
+    openers = [
+        subprocess.Popen([sys.executable, "-c", code, str(copy)], stderr=subprocess.PIPE, text=True) for _ in range(4)
+    ]
+    said = [opener.communicate()[1] for opener in openers]
+    assert all(opener.returncode == 1 for opener in openers)
+    assert all("holds no ledger, though it is not empty" in one for one in said)
+
+
+def test_a_ledger_that_somebody_has_begun_to_make_is_made(tmp_path: Path) -> None:
+    """As it is after the process was killed: marked as begun, and without tables."""
     place = tmp_path / "ledger.db"
-    sqlite3.connect(place).execute("PRAGMA journal_mode = WAL").connection.close()  # all that there is, for a moment
+    begun = sqlite3.connect(place)
+    begun.execute("PRAGMA journal_mode = WAL")
+    begun.close()
     assert place.stat().st_size
-    made: list[Ledger] = []
-
-    def make() -> None:
-        maker = sqlite3.connect(place)
-        maker.execute("PRAGMA journal_mode = WAL")
-        maker.execute("SELECT COUNT(*) FROM sqlite_master")  # the log is there from now on
-        made.append(Ledger.open(place))
-        maker.close()
-
-    late = threading.Timer(0.1, make)
-    late.start()
-    opened = Ledger.open(place)
-    late.join()
-    assert opened.origin == made[0].origin
+    with pytest.raises(LedgerError, match="holds no ledger"):
+        Ledger.open(place)
+    Path(f"{place}-new").touch()
+    with Ledger.open(place) as ledger:
+        ledger.establish("d", Budget(epsilon=1.0))
+    assert not Path(f"{place}-new").exists()
+    assert Ledger.open(place).remaining("d") == 1.0
 
 
 def test_a_place_where_no_file_can_be_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ __all__ = ["Identity", "Place"]
 Identity = tuple[int, int]
 """Device and number of a file."""
 
-_WITH_LOG = b"\2\2"  # what SQLite writes there of a file whose changes are in a log first
 _MOUNTS = "/proc/self/mountinfo"
 
 
@@ -23,6 +22,7 @@ class Place:
         self.path = path.absolute()  # also when the program goes to another directory
         self.file = Path(os.path.realpath(path))
         self.log = Path(f"{self.file}-wal")
+        self.mark = Path(f"{self.file}-new")
         self.directory = self.file.parent
 
     def facts(self) -> os.stat_result | None:
@@ -39,15 +39,26 @@ class Place:
         facts = _facts(self.log)
         return None if facts is None else (facts.st_dev, facts.st_ino)
 
-    def lacks_its_log(self) -> bool:
-        """Whether the file is one that keeps a log beside it, and there is none: nobody uses it, or it is a copy."""
-        if self.log.exists():
-            return False
-        try:
-            with self.file.open("rb") as file:
-                return file.read(20)[18:] == _WITH_LOG
-        except OSError:
-            return False
+    def begin(self) -> bool:
+        """Whether a ledger may be made here: nothing is in the file yet, or somebody has begun to make one.
+
+        That is what the mark says, a file beside it, from before the first byte is written until the ledger is there.
+        """
+        if self.holds():
+            return self.mark.exists()
+        with suppress(OSError):  # SQLite will say that nothing can be written here
+            os.close(os.open(self.mark, os.O_CREAT | os.O_WRONLY, 0o600))
+        return True
+
+    def holds(self) -> bool:
+        """Whether something is in the file."""
+        facts = self.facts()
+        return facts is not None and facts.st_size > 0
+
+    def finish(self) -> None:
+        """A ledger is there: from now on none is made."""
+        with suppress(OSError):
+            self.mark.unlink(missing_ok=True)
 
     def make(self) -> None:
         """Makes an empty file that nobody else may read, if there is none: it will hold answers."""

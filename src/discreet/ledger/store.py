@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Store"]
 
-_MAKING_S = 0.5  # somebody who has begun to make a ledger has a log beside it after that
 _inherited: list[object] = []  # connections of a parent process: not ours to use, and not ours to close
 
 
@@ -56,7 +55,7 @@ class Store:
         self._log: Identity | None = None  # of the log beside it that the connection writes to
         self.origin: str | None = None  # the hash of its first entry, once that is known
         self._still: tuple[Any, ...] | None = None  # the state of a file that was opened as one that nobody changes
-        self._bare = False  # whether there was no log beside the file when it was opened, as there is in use
+        self._begun = True  # whether a ledger may be made, as far as the file told before it was opened
         self._held = False  # whether the lock was taken for a fork
         if path is not None:
             forking.watch(self)
@@ -257,9 +256,9 @@ class Store:
 
     def _mode(self, place: Place) -> str:
         """How SQLite opens the file. Whoever only looks writes nothing, but cleans up what SQLite lays beside it."""
-        self._bare = place.lacks_its_log()
         if not self.read_only:
             if self._identity is None:
+                self._begun = place.begin()  # before it is looked at: the mark is gone once a ledger is there
                 place.make()
             if os.access(place.file, os.R_OK) and not os.access(place.file, os.W_OK):
                 raise LedgerError(self.name, *READ_ONLY)  # before SQLite lays beside it what nobody may write, either
@@ -294,6 +293,8 @@ class Store:
             )
         if not self.read_only:
             self._make_durable(connection)
+            if self._place is not None:
+                self._place.finish()  # somebody may have marked it as begun after it was there
 
     def _make_durable(self, connection: Connection) -> None:
         if self.path is not None and self._patiently(connection, "PRAGMA journal_mode = WAL") != "wal":
@@ -304,9 +305,14 @@ class Store:
             connection.exec_driver_sql(f"PRAGMA {setting}")
 
     def _create(self, connection: Connection, occupied: bool) -> None:
-        if self._bare and not occupied:
-            self._await_maker(connection)
-            return
+        if not occupied and self._place is not None and (self.read_only or not self._begun) and self._place.holds():
+            raise LedgerError(
+                self.name,
+                "holds no ledger, though it is not empty",
+                "A copy of a ledger in use lacks what is in the file beside it, whose name ends in -wal: put both "
+                "back, or a copy that `discreet ledger backup` made; a new one would grant the whole budget once more. "
+                "If nothing was ever spent from it, remove the file.",
+            )
         if self.read_only or occupied:
             what = "is another kind of database" if occupied else "is empty"
             raise LedgerError(self.name, f"{what}, not a ledger", "Pass the path of a ledger, or of a new file.")
@@ -322,28 +328,9 @@ class Store:
             connection.exec_driver_sql("COMMIT")
         except BaseException:
             self._undo(connection)
-            with suppress(DBAPIError, sqlite3.Error):  # unless somebody else goes on, it is as if it had not begun
-                connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
             raise
         if self._place is not None:
             self._place.make_name_durable()
-
-    def _await_maker(self, connection: Connection) -> None:
-        """Refuses a file that is no ledger and has no log beside it, unless somebody is making a ledger of it just now.
-
-        A young ledger is in its log alone. So a copy of the file without the log looks as if nothing had been spent.
-        """
-        until = time.monotonic() + _MAKING_S
-        while connection.exec_driver_sql("PRAGMA application_id").scalar() != schema.APPLICATION:
-            if time.monotonic() > until:
-                raise LedgerError(
-                    self.name,
-                    "holds no ledger, though it is not empty",
-                    "A copy of a ledger in use lacks what is in the file beside it, whose name ends in -wal: put both "
-                    "back, or a copy that `discreet ledger backup` made; a new one would grant the whole budget once "
-                    "more. If nothing was ever spent from it, remove the file.",
-                )
-            time.sleep(0.01)
 
     def _patiently(self, connection: Connection, statement: str) -> object:
         """Switching the journal does not wait for others by itself."""

@@ -187,12 +187,12 @@ def _look(tail: float) -> Cost:
     return Cost.exponential_mechanism(tail) + Cost.laplace(1 / tail)
 
 
-@lru_cache(maxsize=512)
 def of_row(level: float, rows: int) -> float:
     """What a step may cost for one row, if a unit has so many and it costs this for all of them."""
     return level if rows == 1 else level / (rows * _UP)
 
 
+@lru_cache(maxsize=512)
 def gaussian_multiplier(epsilon: float, delta: float) -> float:
     """The smallest noise multiplier of a Gaussian that is (epsilon, delta)-DP."""
     return _UP / largest_mu(epsilon, delta)

@@ -117,4 +117,22 @@ def with_centres(plan: Private, centres: Mapping[str, float]) -> Private:
         for one in asked
     )
     moments = tuple(dict.fromkeys(moment for one in aggregates for moment in moments_of(one, aggregates)))
-    return replace(plan, block=replace(plan.block, aggregates=aggregates), moments=moments)
+    moved = replace(plan, block=replace(plan.block, aggregates=aggregates), moments=moments)
+    if _priced(moved) != _priced(plan):
+        raise RuntimeError("a plan that was priced must not change")
+    return moved
+
+
+def _priced(plan: Private) -> list[tuple[Any, ...]]:
+    """What a price was divided by: which sums there are, in which order, and which looks go with them."""
+    return [
+        (
+            moment.kind,
+            moment.argument,
+            moment.bounds,
+            plan.known_bound(moment),
+            plan.tailed(moment),
+            plan.spread(moment),
+        )
+        for moment in plan.moments
+    ]

@@ -199,8 +199,8 @@ class Moment:
             # Beyond 2^52 doubles are whole, and the sum is rounded to the nearest, halves to even, as the cast below
             # does: what a row adds must not depend on the way. (round() takes halves up.) Steps are at most 2^30.
             return f"(({steps} + {number(_WHOLE)}) - {number(_WHOLE)})"
-        # The cast rounds. Squares up to 2^62 are in steps of 1 where values are whole, else in steps of 2^-16.
-        return f"TRY_CAST({steps} AS {'BIGINT' if self.integer else self.sql_type})"
+        # The cast rounds. Squares are in steps of 1 where values are whole, else of 2^-16, and may need 128 bits.
+        return f"TRY_CAST({steps} AS {'BIGINT' if self.integer and self.kind != 'square' else self.sql_type})"
 
     def _whole_of(self, steps: float, double: bool) -> str:
         """The same of a number."""
@@ -252,7 +252,7 @@ def moments_of(aggregate: Aggregate, others: tuple[Aggregate, ...]) -> tuple[Mom
         centre = (bounds[0] + bounds[1]) / 2
         lift = (bounds[1] - centre) ** 2 / 2
     else:
-        centre = 0.0 if not is_centred(same) else aggregate.centre if bounds is None else _centre(bounds)
+        centre = 0.0 if not is_centred(same, bounds) else aggregate.centre if bounds is None else _centre(bounds)
     total = Moment("sum", argument, bounds, centre, integer)
     present = Moment("present", argument, integer=integer)
     if function == "sum":
@@ -264,9 +264,13 @@ def moments_of(aggregate: Aggregate, others: tuple[Aggregate, ...]) -> tuple[Mom
     return ()
 
 
-def is_centred(functions: set[str]) -> bool:
-    """Whether values need not be measured from 0: where their sum is shown, that would be made of two noisy numbers."""
-    return bool(functions & _SPREADS) or "sum" not in functions
+def is_centred(functions: set[str], bounds: tuple[float, float] | None) -> bool:
+    """Whether values need not be measured from 0, given all functions of an argument.
+
+    Where their sum is shown, that would be made of two noisy numbers. It is, beside a spread, from a centre that is
+    public. Not from one that is chosen: which numbers a question needs must not depend on where that is.
+    """
+    return "sum" not in functions or (bounds is not None and bool(functions & _SPREADS))
 
 
 def _centre(bounds: tuple[float, float]) -> float:

@@ -326,14 +326,11 @@ def _bounded(aggregate: Aggregate, options: Options) -> Aggregate:
 
 def _uncentred(aggregates: tuple[Aggregate, ...]) -> tuple[str, ...]:
     functions: dict[str, set[str]] = {}
+    free = {one.argument for one in aggregates if one.bounds is None and len(moments_of(one, aggregates)) > 1}
     for one in aggregates:
-        if one.bounds is None and one.argument is not None and len(moments_of(one, aggregates)) and one.centre == 0:
+        if one.argument in free and one.argument is not None:
             functions.setdefault(one.argument, set()).add(one.function)
-    return tuple(
-        argument
-        for argument, found in functions.items()
-        if found - {"sum", "count", "count_units"} and is_centred(found)
-    )
+    return tuple(argument for argument, found in functions.items() if is_centred(found, None))
 
 
 def _weights(block: Block, options: Options, moments: tuple[Moment, ...], *, gaussian: bool) -> list[float]:

@@ -208,7 +208,9 @@ class Memory:
     def _known(self, plan: Private, place: str, common: str) -> Known:
         digest = _digest((common, _identity(plan, place)))
         if place.startswith("moment") and plan.is_uncentred(plan.moments[int(place.partition(" ")[2])]):
-            return Known(place, digest)  # it is a bound on distances from a middle that is another one each time
+            # It is a bound on distances from a middle, which is another one each time: no question may take it for
+            # one on values.
+            return Known(place, _digest((digest, "uncentred")))
         noise, epsilon, looks = plan.noise_for(place), plan.epsilon_of_choice(place), plan.looks_at(place)
         smaller = (max(_AT_LEAST, _SMALLER / max(1, plan.cells)) if plan.public else _AT_LEAST) * _SAME
         by_price = plan.has_pot(place)  # then the noise is in proportion to the price as far as that is known before
