@@ -299,6 +299,8 @@ ASKED = (
     ("COUNT(DISTINCT t.c)", "MEDIAN(t.x)", "COUNT(t.x)"),
     ("VARIANCE(t.n)", "MAX(t.x)", "SUM(t.n) FILTER (WHERE t.c = 'a')"),
     ("COUNT(DISTINCT t.u)", "SUM(t.n)"),
+    ("SUM(t.x)", "COUNT(DISTINCT t.u)", "STDDEV(t.x)"),
+    ("AVG(t.n)", "STDDEV(t.n)", "AVG(t.x)", "COUNT(t.n)"),
 )
 CALLS_OF = (
     {},
