@@ -1,7 +1,7 @@
 """Bounds that are found privately, against bounds tuned on the true data: the error of one number, on many tables.
 
     python benchmarks/bound_choice.py [--draws 6] [--choices 60] [--epsilons 0.3 1 3] [--groups 1] [--only visits]
-                                      [--visits visits-1000000.parquet]
+                                      [--visits visits-1000000.parquet] [--surveyed]
     python benchmarks/bound_choice.py --law --only "visits, rows" --draws 60
 
 One number (a count or a sum) is asked of tables of several kinds. Its error is noise in proportion to the bound, plus
@@ -11,6 +11,10 @@ Laplace noise and all of epsilon: its choice is not paid for. Prints the quotien
 a geometric mean over draws of the table, and how often an interval of 95 % holds: for a first answer, and for those
 after the third, whose bound costs nothing; and in which part of the first answers the bound was read off a sketch.
 Writes benchmarks/results/bound_choice.json. With --groups the people have one of so many groups each.
+
+With --surveyed the bounds are found for everybody, for as much as the question costs, which is not counted here:
+prints that quotient, how often intervals hold, and how far they reach to the side on which something may be cut off, in
+scales of the noise.
 
 With --law the same quotient is that of somebody who knows the law of the sizes and not the table: one bound for all
 draws, the best one, with a part of what it cuts off on average added, that is not paid for, and for 14.5 % of epsilon.
@@ -36,6 +40,7 @@ from discreet.query.losses import added, blurred, excess, usual
 from discreet.query.policy import ColumnPolicy, Policy, TablePolicy
 from discreet.query.remembered import ENOUGH, Known
 from discreet.query.run import Run
+from discreet.query.surveys import Surveying, surveys_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,6 +198,13 @@ class Asked:
         run.spare()
         return run.told[0][1], self.bound(run.used["moment 0"], run.plan)
 
+    def surveyed(self, sizes: dict[str, Any]) -> Bound:
+        """A bound that is found for everybody, from a share of the budget."""
+        [survey] = surveys_of([self.plan()])
+        run = Surveying(None, survey.prepared, None)  # type: ignore[arg-type]
+        run.choose("moment 0", lambda: sizes, smallest=1.0)
+        return self.bound(run.told[0][1], survey.after)
+
     def later(self, told: list[Choice]) -> Bound:
         """The bound of somebody who was told these."""
         plan = self.plan()
@@ -226,11 +238,26 @@ def judged(sizes: Sizes, bounds: list[Bound], best: float, groups: int) -> list[
     return [median_error(losses, scales, laws) / best, float(np.mean(held))]
 
 
-def measured(sizes: Sizes, asked: Asked, choices: int) -> list[float]:
-    """Of the first answer and of later ones: the error as a multiple of the tuned one's, how often 95 % hold."""
+def counted(sizes: Sizes) -> dict[str, Any]:
+    """How many units have each size, as the engine counts them."""
     fine = np.where(sizes > 0.5, np.ceil(np.log2(np.maximum(sizes, 0.5)) * STEPS * FINE - 1e-9), -STEPS * FINE)
     values, counts = np.unique(fine.astype(np.int64), return_counts=True)
-    bought = [asked.found({"f": values, "n": counts}) for _ in range(choices)]
+    return {"f": values, "n": counts}
+
+
+def measured_surveys(sizes: Sizes, asked: Asked, choices: int) -> list[float]:
+    """The error as a multiple of the tuned one's, how often 95 % hold, and how far an interval reaches up."""
+    found = counted(sizes)
+    bounds = [asked.surveyed(found) for _ in range(choices)]
+    reach = float(np.median([bound.law.reach(np.array([bound.allowance]), 0.95)[0] for bound in bounds]))
+    allowed = float(np.median([bound.allowance for bound in bounds]))
+    return [*judged(sizes, bounds, tuned(sizes, asked.epsilon, asked.groups), asked.groups), reach + allowed]
+
+
+def measured(sizes: Sizes, asked: Asked, choices: int) -> list[float]:
+    """Of the first answer and of later ones: the error as a multiple of the tuned one's, how often 95 % hold."""
+    found = counted(sizes)
+    bought = [asked.found(found) for _ in range(choices)]
     told = [choice for choice, _ in bought]
     later = [asked.later(told[i:] + told[:i]) for i in range(choices)]
     best = tuned(sizes, asked.epsilon, asked.groups)
@@ -265,6 +292,7 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=1)
     parser.add_argument("--only", default="", help="tables whose names begin so")
     parser.add_argument("--visits", type=Path, default=None, help="the table of visits that benchmarks/query.py wrote")
+    parser.add_argument("--surveyed", action="store_true", help="bounds that are found once for everybody")
     parser.add_argument("--law", action="store_true", help="what somebody reaches who knows the law and not the table")
     arguments = parser.parse_args()
     stream = np.random.default_rng(7)
@@ -285,6 +313,17 @@ def main() -> None:
                 print(f"{name:38}  epsilon {epsilon:<4} {parts}", flush=True)
         return
     asked = {epsilon: Asked(epsilon, arguments.groups) for epsilon in arguments.epsilons}
+    if arguments.surveyed:
+        print(f"{'':38}" + "".join(f"  epsilon {epsilon:<4} holds   reach" for epsilon in arguments.epsilons))
+        for name, draw in kinds.items():
+            drawn = [draw() for _ in range(arguments.draws)]
+            line = f"{name:38}"
+            for one in asked.values():
+                each = np.array([measured_surveys(sizes, one, arguments.choices) for sizes in drawn])
+                error, held, reach = np.exp(np.log(each).mean(axis=0))
+                line += f"{error:8.2f}{100 * held:12.1f}{reach:8.1f}"
+            print(line, flush=True)
+        return
     results: dict[str, dict[str, list[float]]] = {}
     heads = "".join(f"  epsilon {epsilon:<4} holds  later holds curve" for epsilon in arguments.epsilons)
     print(f"{'':38}{heads}")

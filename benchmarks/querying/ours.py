@@ -3,6 +3,10 @@
 Public facts are the keys of categories, days and countries and that a spend lies between 0 and 1000. ``reuse=False``: a
 repeated question is asked anew, not read from the ledger. At the level of rows the table of people is public, since
 nobody's row is protected by it, and each person is there once.
+
+With a share of the budget for bounds they are found once for everybody, before the first answer; that is another policy
+and nothing else. Every answer whose error is taken then has bounds of a ledger of its own, so that these are errors of
+the procedure and not of one bound; the first of a ledger is not among the times.
 """
 
 from __future__ import annotations
@@ -22,7 +26,11 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 
 
-def policy(job: dict[str, Any], *, by_row: bool) -> str:
+SHARE = 0.1
+"""Of the budget, for bounds."""
+
+
+def policy(job: dict[str, Any], *, by_row: bool, share: float = 0.0) -> str:
     """The policy file."""
     users = "public = true" if by_row else 'unit = "user_id"\nrows_per_unit = 1'
     once = "user_id.unique = true" if by_row else ""
@@ -33,6 +41,7 @@ ledger = "ledger.db"
 [budget]
 epsilon = 500.0
 delta = 0.5
+bounds_share = {share}
 
 [tables.visits]
 source = "{job["visits"]}"
@@ -54,17 +63,17 @@ country.keys = {job["countries"]}
 
 
 def ours(
-    job: dict[str, Any], *, by_row: bool = False, later: bool = False
+    job: dict[str, Any], *, by_row: bool = False, later: bool = False, share: float = 0.0
 ) -> tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]:
     """A function that answers (timed) and one that reads the answer's cells and intervals.
 
     What an analyst was told about bounds is not bought again, so every answer is the first one of another analyst;
-    those of `later` are all of one, who has had three before.
+    those of `later` are all of one, who has had three before. With a `share` for bounds it makes no difference.
     """
     from discreet import Curator
 
     path = Path.cwd() / "policy.toml"
-    path.write_text(policy(job, by_row=by_row))
+    path.write_text(policy(job, by_row=by_row, share=share))
     curator = Curator.open(path)
     asked = question(job["question"])
     readers = itertools.count()
@@ -78,6 +87,14 @@ def ours(
     for _ in range(3 if later else 0):
         run()
 
+    def begin_again() -> None:
+        nonlocal curator
+        curator.close()
+        for file in Path.cwd().glob("ledger.db*"):
+            file.unlink()
+        curator = Curator.open(path)
+        run()
+
     def read(result: Any) -> dict[str, Any]:
         answer, table = result
         bounded = answer.intervals(CONFIDENCE)
@@ -88,6 +105,8 @@ def ours(
             for name in names
         ]
         columns = [table.column(name).to_pylist() for name in (*asked.keys, *asked.values)]
+        if share:
+            begin_again()
         return {
             "answer": cells(zip(*columns, strict=True), len(asked.keys)),
             "intervals": cells(zip(*keys, *ends, strict=True), len(asked.keys)),

@@ -15,10 +15,11 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are f
 DYING = Path(__file__).with_name("dying.py")
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5], ids=["", "bounds for everybody"])
 @pytest.mark.parametrize("deaths", [12, pytest.param(300, marks=pytest.mark.slow)])
-def test_killed_at_any_step_of_a_query_the_ledger_is_never_short(tmp_path: Path, deaths: int) -> None:
+def test_killed_at_any_step_of_a_query_the_ledger_is_never_short(tmp_path: Path, deaths: int, share: float) -> None:
     done = subprocess.run(
-        [sys.executable, str(DYING), str(tmp_path), str(deaths)],
+        [sys.executable, str(DYING), str(tmp_path), str(deaths), str(share)],
         capture_output=True,
         text=True,
         check=False,

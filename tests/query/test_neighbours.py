@@ -29,6 +29,7 @@ from discreet.query.policy import ColumnPolicy, TablePolicy
 from discreet.query.private import Private
 from discreet.query.ranks import measure as ranks
 from discreet.query.remembered import Choice
+from discreet.query.surveys import surveys_of
 from query.tables import without_noise
 
 UNITS = 5
@@ -215,6 +216,22 @@ def weight_moved(one: Seen, other: Seen, i: int) -> np.ndarray:
     )
 
 
+def check_buckets(one: Seen, other: Seen) -> None:
+    """A unit is in one bucket of every choice and sketch, and of one kind where units are counted."""
+    copies = (one.plan.block.rows_per_unit or 1) if one.plan.block.row_level else 1
+    pairs = [zip(one.choices, other.choices, strict=True), zip(one.sketches, other.sketches, strict=True)]
+    for (buckets, units), (fewer_buckets, fewer_units) in itertools.chain(*pairs):
+        moved = np.zeros(2000)
+        np.add.at(moved, buckets + 1000, units)
+        np.subtract.at(moved, fewer_buckets + 1000, fewer_units)
+        assert (moved >= 0).all()
+        assert moved.sum() <= copies
+    for more, less in zip(one.counted, other.counted, strict=True):
+        moved = np.array(more) - np.array(less)
+        assert (moved >= 0).all()
+        assert moved.sum() <= copies
+
+
 def check(one: Seen, other: Seen) -> float:
     """Nothing differs by more than its mechanism allows; gives the largest part of that which is used."""
     plan, paid = one.plan, one.plan.allocation
@@ -234,18 +251,7 @@ def check(one: Seen, other: Seen) -> float:
         moved = weight_moved(one, other, i)
         assert np.linalg.norm(moved, ord=order) <= limit
         used.append(float(np.linalg.norm(moved, ord=order)) / limit)
-    copies = (plan.block.rows_per_unit or 1) if plan.block.row_level else 1
-    pairs = [zip(one.choices, other.choices, strict=True), zip(one.sketches, other.sketches, strict=True)]
-    for (buckets, units), (fewer_buckets, fewer_units) in itertools.chain(*pairs):
-        moved = np.zeros(2000)
-        np.add.at(moved, buckets + 1000, units)
-        np.subtract.at(moved, fewer_buckets + 1000, fewer_units)
-        assert (moved >= 0).all()
-        assert moved.sum() <= copies
-    for more, less in zip(one.counted, other.counted, strict=True):
-        moved = np.array(more) - np.array(less)
-        assert (moved >= 0).all()
-        assert moved.sum() <= copies
+    check_buckets(one, other)
     for (counts, scores), (fewer_counts, fewer_scores) in zip(one.kept, other.kept, strict=True):
         moved = counts - fewer_counts
         assert (moved >= 0).all()
@@ -388,6 +394,44 @@ def test_with_equal_memory_a_unit_changes_nothing_by_more_than_is_paid_for(seen:
             settled += sum(known.settled for known in one.plan.known)
     assert settled > 10
     assert np.mean(np.array(used) > 0.99) > 0.2
+
+
+def surveyed(
+    curator: Curator, text: str, found: list[Seen], *, epsilon: float, delta: float, **call: Any
+) -> list[Seen]:
+    """What surveys for a question hand to their mechanisms."""
+    asked = curator._desk.take(text, epsilon=epsilon, delta=delta, cost=None, call=call)
+    first = len(found)
+    with curator._data.engine.session() as session:
+        for survey in surveys_of(asked.knowing(curator._data.files, lambda names: {}).plans):
+            found.append(Seen(survey.prepared))
+            assert len(survey.made(session)) == len(survey.places)
+            # of each bound a choice and a size, and a number of units
+            assert (len(found[-1].choices), len(found[-1].counted)) == (2 * len(survey.places), len(survey.places))
+    return found[first:]
+
+
+@pytest.mark.parametrize("number", [60, pytest.param(400, marks=pytest.mark.slow)])
+def test_a_unit_or_a_row_is_in_one_bucket_of_a_survey(seen: list[Seen], number: int) -> None:
+    curators = [opened(), *(opened(unit) for unit in range(UNITS)), *(opened(row=row) for row in range(3))]
+    rng, pairs, moving = np.random.default_rng(number), 0, 0
+    for place, (text, epsilon, delta, call) in enumerate(cases(number)):
+        if place % 4 == 3:
+            text, call = f"SELECT SUM(t.x) AS q0, COUNT(t.x) AS q1 FROM {ROWS[rng.integers(len(ROWS))]}", {}
+        try:
+            whole, *others = [surveyed(c, text, seen, epsilon=epsilon, delta=delta, **call) for c in curators]
+        except InvalidArgument:  # groups that are not public need a delta
+            continue
+        for fewer in others:
+            for one, other in zip(whole, fewer, strict=True):
+                check_buckets(one, other)
+                assert not any((one.sums, one.ranks, one.kept, one.weights, one.sketches))
+                pairs += 1
+                moving += any(
+                    sum(units) != sum(less) for (_, units), (_, less) in zip(one.choices, other.choices, strict=True)
+                )
+    assert pairs > number
+    assert moving > pairs / 10
 
 
 TWICE = "(SELECT c, x, n, k FROM events UNION ALL SELECT c, x, n, k FROM events) AS t"

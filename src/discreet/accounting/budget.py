@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -139,6 +139,24 @@ class Budget:
         """
         whole = min(value / order for order, value in self._renyi()) if self.renyi else getattr(self, self.unit)
         return left(remaining, of=whole, squared=self.mu is not None, digits=digits)
+
+    def part(self, share: float) -> Budget:
+        """The budget of which 1 / share make this one together.
+
+        >>> Budget(epsilon=10.0, delta=1e-6).part(0.25)
+        Budget(epsilon=2.5, delta=2.5e-07)
+        """
+        if self.renyi is not None:
+            return replace(self, renyi=tuple((order, share * value) for order, value in self._renyi()))
+        if self.mu is not None:
+            return replace(self, mu=math.sqrt(share) * self.mu)
+        if self.rho is not None:
+            return replace(self, rho=share * self.rho)
+        assert self.epsilon is not None
+        delta = share * self.delta
+        if delta < LEAST_DELTA:
+            return replace(self, epsilon=share * self.epsilon, delta=0.0, shares=None)
+        return replace(self, epsilon=share * self.epsilon, delta=delta)
 
     @property
     def cost(self) -> Cost:

@@ -309,12 +309,18 @@ def _assumed(delta: float | None) -> Budget:
 
 
 def _price(curator: Curator, planned: Explanation) -> list[tuple[str, str]]:
+    from discreet.accounting import Cost
+
     costs = str(planned.target)
     if planned.target is None:
         costs = "nothing: no row of people is read"
     elif planned.answered:
         costs = f"nothing, since it was answered before ({costs} with --no-reuse)"
-    rows = [("costs", costs), ("left before", _left(curator))]
+    rows = [("costs", costs)]
+    if planned.surveys != Cost.zero():
+        surveys = f"epsilon = {planned.surveys.epsilon(0.0):.4g}"
+        rows.append(("before it", f"{surveys} from the share for bounds, to find some once for everybody"))
+    rows.append(("left before", _left(curator)))
     if planned.left is not None:
         unit, _, after = planned.left
         rows.append(("left after", f"{unit} {curator.budget.left(after)}"))
@@ -347,6 +353,7 @@ def _explained(data: Opened, planned: Explanation) -> dict[str, Any]:
         "dataset": curator.policy.name,
         "target": _target(planned),
         "cost": planned.cost.to_dict(),
+        "surveys": planned.surveys.to_dict(),
         "answered": planned.answered,
         "fits": planned.refusal is None,
         "errors": planned.errors(CONFIDENCE),

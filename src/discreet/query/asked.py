@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,13 @@ from discreet.query.remembered import Memory
 from discreet.query.target import Target, target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from discreet.query.catalog import Catalog
     from discreet.query.plan import Question
     from discreet.query.policy import Policy
+    from discreet.query.remembered import Told
+    from discreet.query.surveys import Survey
 
 __all__ = ["Asked", "Desk"]
 
@@ -66,13 +68,21 @@ class Asked:
         facts = [self.question.canonical, price, repr(self.options), files]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
-    def knowing(self, files: list[list[Any]], told: Callable[[list[str]], Any]) -> Asked:
-        """The same question, planned with what the ledger was told: from here on it is asked with that and no more."""
+    def knowing(self, files: list[list[Any]], told: Told, surveyed: Told | None = None) -> Asked:
+        """The same question, planned with what the ledger was told: from here on it is asked with that and no more.
+
+        That is what earlier answers have told, and what surveys have.
+        """
         if self.target is None or not self.plans:
             return self
-        memory = Memory.of(self.plans, files, told)
+        memory = Memory.of(self.plans, files, told, surveyed)
         plans = plans_of(self.question, self.target, self.options, memory)
         return Asked(self.question, self.target, self.options, plans, memory)
+
+    def after(self, surveys: Iterable[Survey]) -> Asked:
+        """The same question as it will be priced once these bounds have been found for everybody."""
+        found = {id(survey.plan): survey.after for survey in surveys}
+        return replace(self, plans=tuple(found.get(id(plan), plan) for plan in self.plans)) if found else self
 
     def refusal(self, error: BudgetExceeded, denied: Callable[[Cost], BudgetExceeded | None]) -> BudgetExceeded:
         """The ledger's refusal, in the words of the question: the most for which it would not be denied."""

@@ -46,6 +46,7 @@ __all__ = [
     "FINE",
     "OFTEN",
     "STEPS",
+    "STRONGEST",
     "bound_of",
     "bucket",
     "choose_bound",
@@ -84,6 +85,9 @@ _TELLING = 25.0
 
 _WEAKEST = 1.2
 """The least power of the preference for small bounds."""
+
+STRONGEST = 4.0
+"""The largest one, where few units may be above them."""
 
 _PARTS = 1 << 10
 """Scores are counted in parts of a unit, so that they are whole numbers."""
@@ -128,15 +132,18 @@ def tolerated(allowed: float) -> int:
     return round(allowed) if allowed >= 1 else 0
 
 
-def preference(epsilon: float, allowed: float, *, units: float = math.inf, reach: float = 1e4) -> float:
+def preference(
+    epsilon: float, allowed: float, *, units: float = math.inf, reach: float = 1e4, strongest: float = STRONGEST
+) -> float:
     """a: strong where the choice is well paid or many units may be above; weak where little is paid.
 
     The candidates below the units are avoided by their scores, which amount to epsilon times the number of units that
     are more than allowed. A preference that is strong beside that would choose a bound near 0, for small tables, or
     where half of the units may be above. So where there are no fewer than `units`, as far as is known, it is no more
     than they can bear: C^-a stays weaker than their scores for sizes up to `reach` times the smallest candidate.
+    `strongest` is the largest power where few may be above.
     """
-    paid = min(4.0, max(_WEAKEST, _WEAKEST + 12 * (epsilon - 0.05)))
+    paid = min(strongest, max(_WEAKEST, _WEAKEST + 12 * (epsilon - 0.05)))
     many = 10 * min(1.0, max(0.0, (epsilon * allowed - 1) / 6))
     bearable = epsilon * max(0.0, units - allowed) / math.log(reach)
     return min(max(paid, many), max(_WEAKEST, bearable))
@@ -193,6 +200,7 @@ def choose_bound(
     reach: float = 1e4,
     bounded: bool = True,
     most: float = math.inf,
+    strongest: float = STRONGEST,
     generator: Generator | None = None,
 ) -> int:
     """The number of the chosen candidate, from the number of units in every bucket; none below `smallest`.
@@ -200,7 +208,8 @@ def choose_bound(
     No unit is above `largest` by what is public, so that no candidate beyond the first that is not below it is of use.
     `sure` is how many units there are at least, as far as is known, and `reach` how many times the smallest candidate
     their sizes may well be. `bounded` asks for a bounded range: an exponential
-    mechanism. `most` is the largest power of the preference for small candidates.
+    mechanism. `most` is the largest power of the preference for small candidates, and `strongest` that where few units
+    may be above them.
     """
     mechanism = (ExponentialMechanism if bounded else PermuteAndFlip)(epsilon, sensitivity=1, monotone=True)
     above = _above(buckets, units)
@@ -210,7 +219,7 @@ def choose_bound(
     if largest < bound_of(_MOST * STEPS):
         last = max(math.ceil(math.log2(max(largest, 0.5)) * STEPS) - _FEWEST * STEPS, first)
         above = above[: last + 1]
-    power = min(most, preference(epsilon, allowed, units=sure, reach=reach))
+    power = min(most, preference(epsilon, allowed, units=sure, reach=reach, strongest=strongest))
     scores = _PARTS * np.maximum(0, above[first:] - least) + _preferences(power, mechanism.factor, first, above)
     choose = exponential_choice if bounded else permute_and_flip
     chosen = int(choose(-scores, scale=mechanism.factor / _PARTS, generator=generator))

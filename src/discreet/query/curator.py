@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from discreet.accounting import Budget, Cost
 from discreet.arguments import truth, words
@@ -28,19 +28,21 @@ from discreet.query.builder import Selection, rows_of
 from discreet.query.data import Data
 from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes, told_by
-from discreet.query.limits import check_delta, default_delta, set_limit
+from discreet.query.limits import check_delta, default_delta, set_limit, set_share
 from discreet.query.measuring import Measured, measure
 from discreet.query.models import with_price
 from discreet.query.opening import establish, ledger_of, policy_of, stated_budget
 from discreet.query.parse import render
 from discreet.query.payer import Payer
+from discreet.query.policy import BOUNDS
 from discreet.query.records import records_of
 from discreet.query.report import report_of
+from discreet.query.surveys import Survey, found_first, surveys_of, total_price
 from discreet.query.turns import Turns
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import pyarrow as pa
 
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from discreet.query.policy import Policy
 
 __all__ = ["Curator"]
+
+T = TypeVar("T")
 
 
 class Curator:
@@ -95,6 +99,7 @@ class Curator:
         max_groups: int | Mapping[str, int] | None = None,
         max_rows: int | Mapping[str, int] | None = None,
         encoding: str | None = None,
+        bounds_share: float | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> Curator:
@@ -114,6 +119,9 @@ class Curator:
 
         `ledger` is the file in which spending is kept; without it, a file beside the data or the policy is used, and
         for tables in memory a ledger that ends with the process. `budget` is needed the first time only.
+
+        `bounds_share=0.1` sets a tenth of the budget aside, from which bounds on what a unit contributes to counts and
+        sums are found once for everybody; see "How contribution bounding works".
         """
         given = {
             "table": table,
@@ -123,10 +131,13 @@ class Curator:
             "max_groups": max_groups,
             "max_rows": max_rows,
             "encoding": encoding,
+            "bounds_share": bounds_share,
         }
         if budget is not None and not isinstance(budget, Budget):
             raise InvalidArgument("budget", budget, "pass a Budget, such as Budget(epsilon=3.0, delta=1e-6)")
         analyst = checked_name("analyst", analyst)
+        if analyst == BOUNDS:
+            raise InvalidArgument("analyst", analyst, "the ledger keeps this name for bounds that everybody uses")
         policy = policy_of(source, unit=unit, name=name, **given)
         data = Data(policy, memory_limit=memory_limit, threads=threads)  # first: a ledger is made for what can be asked
         try:
@@ -135,6 +146,7 @@ class Curator:
             try:
                 establish(books, policy, stated)
                 set_limit(books, policy, analyst)
+                set_share(books, policy)
             except BaseException:
                 if books is not ledger:
                     books.close()
@@ -207,16 +219,20 @@ class Curator:
         truth("reuse", reuse)
         asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
         answered, refusal, left = False, None, None
+        surveys: tuple[Survey, ...] = ()
         if asked.price is not None:
             answered = reuse and self._measured_before(asked.fingerprint(self._data.files), asked) is not None
             if not answered:
                 self._check_delta(asked)
-            asked = asked.knowing(self._data.files, self._payer.told)
+            asked = self._remembering(asked)
+            surveys = () if answered else self._wanted(asked)
+            asked = asked.after(surveys)
             denied = None if answered else self._payer.denied(asked.cost)
             refusal = None if denied is None else asked.refusal(denied, self._payer.denied)
             if not answered and refusal is None:
                 with suppress(BudgetExceeded):  # somebody else was quicker, just now
-                    left = (self.budget.unit, self.remaining, self._payer.left(after=asked.cost))
+                    after = self._payer.left(after=asked.cost, surveys=total_price(surveys) if surveys else None)
+                    left = (self.budget.unit, self.remaining, after)
         return Explanation(
             question=asked.question,
             target=asked.price,
@@ -226,6 +242,7 @@ class Curator:
             answered=answered,
             refusal=refusal,
             left=left,
+            surveys=total_price(surveys),
         )
 
     def table(self, name: str) -> Selection:
@@ -370,26 +387,75 @@ class Curator:
         """The answer to a question that has to be paid."""
         self._check_delta(asked)
         self._make_ready()
-        asked = asked.knowing(self._data.files, self._payer.told)
+        asked, notes = self._knowing(asked, text)
         assert asked.price is not None
         public = self._public_tables(asked.question)
         try:
             entry = self._payer.reserve(asked.cost, text, fingerprint, price=asked.price.stated)
         except BudgetExceeded as error:
             raise asked.refusal(error, self._payer.denied) from None
-        try:
+
+        def answered() -> tuple[Answer, bytes, dict[str, list[Any]]]:
             with self._data.engine.session() as session:
                 measured = tuple(measure(session, plan) for plan in asked.plans)
             self._data.check()  # what was read while a file changed may be of neither version
-            answer = self._answer(asked, measured, entry=entry.id, public=public)
-            kept, told = to_bytes(measured), told_by(measured)
+            answer = self._answer(asked, measured, entry=entry.id, public=public, notes=notes)
+            return answer, to_bytes(measured), told_by(measured)
+
+        answer, kept, told = self._computed(entry, answered)
+        self._payer.complete(entry, kept, told=told)
+        return answer
+
+    def _knowing(self, asked: Asked, text: str) -> tuple[Asked, tuple[str, ...]]:
+        """The question with what is known of its bounds, and notes on those that were found for everybody just now."""
+        known = self._remembering(asked)
+        if not self._wanted(known):
+            return known, ()
+        notes: tuple[str, ...] = ()
+        with self._turns.of("bounds"):  # somebody else may want the same
+            known = self._remembering(asked)
+            surveys = self._wanted(known)
+            if surveys:
+                notes = self._survey(surveys, text)
+                known = self._remembering(asked)
+        return known, notes
+
+    def _remembering(self, asked: Asked) -> Asked:
+        """The question with what earlier answers and surveys have told this analyst."""
+        return asked.knowing(self._data.files, self._payer.told, self._payer.surveyed)
+
+    def _wanted(self, asked: Asked) -> tuple[Survey, ...]:
+        """The surveys that come before this question: none where the share, or the budget after them, has no room."""
+        if not self.policy.bounds_share or asked.price is None:
+            return ()
+        surveys = surveys_of(asked.plans)
+        return surveys if surveys and self._payer.admits(total_price(surveys), asked.after(surveys).cost) else ()
+
+    def _survey(self, surveys: tuple[Survey, ...], text: str) -> tuple[str, ...]:
+        """Has bounds found for everybody, paid from their share; gives the notes on it."""
+        payer, price = self._payer.of_bounds, total_price(surveys)
+        try:
+            entry = payer.reserve(price, f"bounds for everybody, wanted first by: {text}")
+        except BudgetExceeded:  # somebody else was quicker, just now
+            return ()
+
+        def found() -> dict[str, list[Any]]:
+            with self._data.engine.session() as session:
+                told = {digest: choice for survey in surveys for digest, choice in survey.made(session).items()}
+            self._data.check()
+            return told
+
+        payer.complete(entry, told=self._computed(entry, found))
+        return (found_first(price, entry.id),)
+
+    def _computed(self, entry: Entry, compute: Callable[[], T]) -> T:
+        """What is computed for a charge; if that fails, no word of the reason is told, and the charge stays."""
+        try:
+            return compute()
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - its words may show values
             stopped = _is_interrupt(error)
             problem = "KeyboardInterrupt" if stopped else type(error).__name__
             cause = shown_cause(error)
-        else:
-            self._payer.complete(entry, kept, told=told)
-            return answer
         self._fail(entry, problem)
         if stopped:
             raise KeyboardInterrupt(
@@ -446,6 +512,7 @@ class Curator:
         repeated: bool = False,
         entry: int | None = None,
         public: Mapping[str, pa.Table] | None = None,
+        notes: tuple[str, ...] = (),
     ) -> Answer:
         tables = self._public_tables(asked.question) if public is None else public
         return Answer.made(
@@ -453,7 +520,7 @@ class Curator:
             measured,
             tables,
             cost=sum((block.cost for block in measured), Cost.zero()),
-            report=report_of(asked.plans),
+            report=(*report_of(asked.plans), *notes),
             repeated=repeated,
             entry=entry,
             target=asked.price,

@@ -60,6 +60,7 @@ _TABLE_FIELDS = {
 }
 _BUDGET_FIELDS = {"epsilon": _NUMBER, "delta": _DELTA, "rho": _NUMBER, "mu": _NUMBER}
 _GRANT_FIELDS = {**_BUDGET_FIELDS, "period": _TEXT}
+_WHOLE_FIELDS = {**_GRANT_FIELDS, "bounds_share": _NUMBER}
 _FILE_FIELDS = {
     "name": _NAME,
     "ledger": _TEXT,
@@ -76,7 +77,7 @@ def checked_document(shown: str, document: Any) -> dict[str, Any]:
     """The document of a policy file, if every field of it is known and of its type."""
     _section(shown, "", document, _FILE_FIELDS, needed=("name", "tables"))
     if document.get("budget") is not None:
-        _section(shown, "budget", document["budget"], _GRANT_FIELDS)
+        _section(shown, "budget", document["budget"], _WHOLE_FIELDS)
     for name, limit in (document.get("analysts") or {}).items():
         _section(shown, f"analysts.{name}", limit, _GRANT_FIELDS)
     for name, table in document["tables"].items():

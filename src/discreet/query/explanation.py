@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.accounting import Cost
 from discreet.arguments import unit_fraction
 from discreet.errors import left
 from discreet.query.choices import bound_of
@@ -18,7 +19,6 @@ from discreet.query.losses import excess, usual
 from discreet.query.report import in_words, large_delta, report_of, vain_conditions
 
 if TYPE_CHECKING:
-    from discreet.accounting import Cost
     from discreet.errors import BudgetExceeded
     from discreet.query.moments import Moment
     from discreet.query.plan import Aggregate, Question
@@ -38,6 +38,8 @@ class Explanation:
     (None if no row of people would be read). `answered`: the stored answer would be read again, at no cost. `refusal`
     is the error with which the question would be refused because too little is left, else None. `left` is the unit of
     the budget and what is left of it for the analyst, now and after the question; None if it would cost nothing.
+    `surveys` is what is paid before it, from the share of the budget for bounds, to find bounds for everybody; the plan
+    is as it will be then.
     """
 
     question: Question
@@ -48,6 +50,7 @@ class Explanation:
     answered: bool = False
     refusal: BudgetExceeded | None = None
     left: tuple[str, float, float] | None = None
+    surveys: Cost = field(default_factory=Cost.zero)
 
     @property
     def report(self) -> tuple[str, ...]:
@@ -98,6 +101,8 @@ class Explanation:
     def __str__(self) -> str:
         target = "nothing: no row of people is read" if self.target is None else str(self.target)
         lines = [f"target  {target}", *(f"caution {line}" for line in self.cautions), f"cost    {self.cost}"]
+        if self.surveys != Cost.zero():
+            lines.append(f"bounds  {self._found_first}")
         if self.answered:
             lines.append("budget  it was answered before: the stored answer is read again, at no cost")
         if self.refusal is not None:
@@ -120,6 +125,13 @@ class Explanation:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    @property
+    def _found_first(self) -> str:
+        return (
+            f"found before it, once for everybody, for epsilon = {self.surveys.epsilon(0.0):.4g} from the share of the "
+            "budget for bounds"
+        )
 
     def _block(self, number: int, plan: Private) -> list[str]:
         title = "groups" if len(self.plans) == 1 else f"part {number + 1}: groups"
@@ -193,8 +205,11 @@ def _noise(plan: Private, moment: Moment, multiplier: float) -> str:
 
 def _source(plan: Private, place: str) -> str:
     """Where the bound is from, if earlier answers have told it."""
-    settled = any(known.place == place and known.settled for known in plan.known)
-    return "; the bound is known from earlier answers, at no cost" if settled else ""
+    known = next((known for known in plan.known if known.place == place), None)
+    if known is None or not known.settled:
+        return ""
+    whence = "from earlier answers" if known.common is None else "to everybody"
+    return f"; the bound is known {whence}, at no cost"
 
 
 def _told(plan: Private, i: int) -> float | None:

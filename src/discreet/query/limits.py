@@ -9,14 +9,17 @@ from discreet.accounting.balance import Balance
 from discreet.errors import BudgetExceeded, InvalidArgument
 from discreet.ledger.standing import within
 from discreet.ledger.terms import label
+from discreet.query.policy import BOUNDS
 from discreet.query.target import DELTA_SHARE
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from discreet.accounting import Budget
     from discreet.ledger import Ledger
     from discreet.query.policy import Policy
 
-__all__ = ["check_delta", "default_delta", "refusal_of", "remaining", "set_limit"]
+__all__ = ["check_delta", "default_delta", "refusal_of", "remaining", "set_limit", "set_share"]
 
 
 def set_limit(ledger: Ledger, policy: Policy, analyst: str) -> None:
@@ -30,6 +33,31 @@ def set_limit(ledger: Ledger, policy: Policy, analyst: str) -> None:
         ledger.limit(policy.name, limit, analyst=analyst, period=policy.renewal(analyst))
     elif limit is None and analyst in policy.analysts:
         ledger.limit(policy.name, policy.analysts[analyst], analyst=analyst, period=policy.renewal(analyst))
+
+
+def set_share(ledger: Ledger, policy: Policy) -> None:
+    """Writes into the ledger, once, what may be spent on bounds for everybody.
+
+    A ledger that has another one for them, of another share or an earlier budget, keeps that, and this is refused.
+    """
+    if not policy.bounds_share or ledger.read_only:
+        return
+    budget, period = _share(ledger, policy)
+    for one in ledger.standings(policy.name, analyst=BOUNDS):
+        if one.holder == "analyst" and (one.budget, one.period) != (budget, period):
+            advice = (
+                f"of this budget it is {budget}, and the ledger has {one.budget} for bounds that everybody uses: state "
+                "the share as it was, or change that in the ledger, by ledger.amend(...) or `discreet ledger amend`, "
+                f"as the budget of analyst '{BOUNDS}'"
+            )
+            raise InvalidArgument("bounds_share", policy.bounds_share, advice)
+    ledger.limit(policy.name, budget, analyst=BOUNDS, period=period)
+
+
+def _share(ledger: Ledger, policy: Policy) -> tuple[Budget, timedelta | None]:
+    """The share of the budget for bounds, and how often that begins again."""
+    whole = next(one for one in ledger.standings(policy.name, analyst=BOUNDS) if one.holder == "dataset")
+    return whole.budget.part(policy.bounds_share), whole.period
 
 
 def default_delta(ledger: Ledger, policy: Policy, analyst: str) -> float:
@@ -90,7 +118,7 @@ def remaining(ledger: Ledger, policy: Policy, analyst: str, *, after: Cost | Non
 
 def _missing(ledger: Ledger, policy: Policy, analyst: str) -> Budget | None:
     """The budget that the policy gives an analyst, if the ledger has none for them yet."""
-    limit = policy.limit(analyst)
+    limit = _share(ledger, policy)[0] if analyst == BOUNDS and policy.bounds_share else policy.limit(analyst)
     if limit is None or any(one.holder == "analyst" for one in ledger.standings(policy.name, analyst=analyst)):
         return None
     return limit

@@ -55,6 +55,9 @@ These rules are as wide as tables without heavy tails can bear. Under power laws
 often than they say where people are few: the tail of two thousand people is a dozen of them, and a look at a hundredth
 of epsilon does not see a dozen. Where the released numbers leave that open, `doubt` says so.
 
+A bound that was chosen for as much as the measure costs (see `surveys`) is exceeded by fewer units: the allowance is
+three fifths of the usual, and a heavy tail, which such a choice has seen, multiplies that by 15 at most.
+
 A bound that is known from earlier answers was chosen for the noise that there was then. The allowance is proportional
 to that, if the noise is smaller now (`excess`).
 
@@ -157,6 +160,10 @@ _SURPRISED = 3.0
 _ADDED, _NOBODY, _FEW_LESS = 0.8, 0.8, 0.8
 """The largest part of what is expected to be lost that is added; units above a bound in a group with which it is
 nothing; and how much less it is if a single unit decides."""
+
+_WELL_PAID, _HEAVIEST_SEEN, _FEWER = 0.9, 15.0, 0.6
+"""The epsilon of a choice times its noise from which a bound counts as one that was chosen for as much as the measure
+costs; the most that a heavy tail multiplies the allowance by there, and how much smaller it is."""
 
 _SUMMED = 1.5
 _TENTH = 0.1
@@ -332,6 +339,8 @@ def excess(chosen: Choice, noise: float, *, groups: int) -> float:
                 chosen=chosen.epsilon,
                 groups=groups,
             )
+            if chosen.epsilon * chosen.noise > _WELL_PAID:
+                heavy = _FEWER * min(heavy, _HEAVIEST_SEEN)
     return heavy * max(1.0, chosen.noise / noise)
 
 

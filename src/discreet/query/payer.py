@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import BudgetExceeded, LedgerCorrupt, LedgerError
 from discreet.query.limits import refusal_of, remaining
+from discreet.query.policy import BOUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,13 +57,27 @@ class Payer:
         """Whether what others have paid for may be used: never by somebody who has a budget of their own."""
         return self.policy.shared and self.policy.limit(self.analyst) is None
 
+    @property
+    def of_bounds(self) -> Payer:
+        """Who pays for bounds that everybody uses."""
+        return replace(self, analyst=BOUNDS)
+
+    def admits(self, surveys: Cost, question: Cost) -> bool:
+        """Whether the share for bounds has room for surveys, and the budgets for the question after them."""
+        if self.of_bounds.denied(surveys) is not None or self.denied(question) is not None:
+            return False
+        return self.ledger.admits(self.policy.name, surveys + question, analyst=None)
+
     def denied(self, cost: Cost) -> BudgetExceeded | None:
         """The error that this cost would meet now, or None."""
         return refusal_of(self.ledger, self.policy, cost, analyst=self.analyst)
 
-    def left(self, *, after: Cost | None = None) -> float:
-        """What is left, or would be once this cost is paid, which has to fit."""
-        return remaining(self.ledger, self.policy, self.analyst, after=after)
+    def left(self, *, after: Cost | None = None, surveys: Cost | None = None) -> float:
+        """What is left, or would be once this cost is paid, and that of surveys before it; both have to fit."""
+        left = remaining(self.ledger, self.policy, self.analyst, after=after)
+        if after is None or surveys is None:
+            return left
+        return min(left, self.ledger.remaining(self.policy.name, analyst=None, after=surveys + after))
 
     def answer(self, fingerprint: str) -> bytes | None:
         """The stored answer to an identical question."""
@@ -71,6 +86,10 @@ class Payer:
     def told(self, names: list[str]) -> dict[str, list[Any]]:
         """What earlier answers have told under these names."""
         return self.ledger.told(self.policy.name, names, analyst=self.analyst, shared=self.shared)
+
+    def surveyed(self, names: list[str]) -> dict[str, list[Any]]:
+        """What surveys have told under these names, as long as the policy sets a share aside for them."""
+        return self.ledger.told(self.policy.name, names, analyst=BOUNDS) if self.policy.bounds_share else {}
 
 
 @contextmanager

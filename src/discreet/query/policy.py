@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.arguments import count, truth, words
+from discreet.arguments import count, real, truth, words
 from discreet.engines.encodings import known_encoding
 from discreet.engines.names import closest, plain_type, quoted
 from discreet.errors import InvalidArgument, PolicyError
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from discreet.engines import Engine
     from discreet.query.catalog import Catalog
 
-__all__ = ["ColumnPolicy", "Policy", "TablePolicy", "placed"]
+__all__ = ["BOUNDS", "ColumnPolicy", "Policy", "TablePolicy", "checked_share", "placed"]
 
 EVERYBODY = "*"
+BOUNDS = "(bounds)"
+"""Under this name the ledger keeps what was spent on bounds for everybody; nobody else has it."""
 _SHOWN = 5
+_SHARE = "pass the share of the budget from which bounds are found, such as 0.1; 0 leaves that to each question"
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -147,7 +150,8 @@ class Policy:
     and `periods` the same of the budgets of analysts. `shared` gives everybody who has no budget of their own, at no
     cost, what anybody has paid for: stored answers, and bounds that were chosen. `ledger_key` is the file of the
     ledger's key, if it has one. `ledger_origin` is the hash of the ledger's first entry: no other ledger is used, and
-    none is made.
+    none is made. `bounds_share` is the share of the budget from which bounds on what a unit contributes are found, once
+    for everybody; 0 leaves that to each question.
 
     >>> import pyarrow
     >>> from discreet.query import ColumnPolicy, Policy, TablePolicy
@@ -168,9 +172,11 @@ class Policy:
     shared: bool = False
     ledger_key: Path | None = None
     ledger_origin: str | None = None
+    bounds_share: float = 0.0
 
     def __post_init__(self) -> None:
         truth("shared", self.shared)
+        object.__setattr__(self, "bounds_share", checked_share(self.bounds_share))
         if self.ledger_origin is not None and not _HASH.fullmatch(str(self.ledger_origin)):
             raise InvalidArgument(
                 "ledger_origin",
@@ -223,6 +229,7 @@ class Policy:
         max_rows: int | Mapping[str, int] | None = None,
         encoding: str | None = None,
         budget: Budget | None = None,
+        bounds_share: float | None = None,
     ) -> Policy:
         """The policy of one source without a file: paths, a pattern, a database, a table in memory, or a mapping.
 
@@ -231,7 +238,7 @@ class Policy:
         what the ledger calls all of them. A limit is one for all of them, or one for each by name:
         `rows_per_unit={"people": 1}`. `public` has tables by name that are about nobody.
         Where there are several tables, `columns` are named as "table.column"; those of the only one with a unit need
-        no table. `encoding` is that of all CSV files.
+        no table. `encoding` is that of all CSV files. `bounds_share` is said at `Policy`.
         """
         given: object = unit
         if given is not None and not (isinstance(given, str) and given):
@@ -266,11 +273,15 @@ class Policy:
         }
         title = name or (next(iter(tables)) if len(sources) == 1 else table_name(source))
         origin = Path(os.fsdecode(source)).name if isinstance(source, str | os.PathLike) else "the data"
-        return cls(name=title, tables=tables, budget=budget, origin=origin)
+        share = 0.0 if bounds_share is None else bounds_share
+        return cls(name=title, tables=tables, budget=budget, origin=origin, bounds_share=share)
 
     def limit(self, analyst: str) -> Budget | None:
-        """The budget of one analyst: their own, or that of everybody who is not named, if there is one."""
-        return self.analysts.get(analyst, self.analysts.get(EVERYBODY))
+        """The budget of one analyst: their own, or that of everybody who is not named, if there is one.
+
+        That of bounds for everybody is no analyst's, and depends on the budget of the data (see `limits`).
+        """
+        return None if analyst == BOUNDS else self.analysts.get(analyst, self.analysts.get(EVERYBODY))
 
     def renewal(self, analyst: str) -> timedelta | None:
         """How often the budget of one analyst begins again; None if it does not."""
@@ -289,6 +300,13 @@ class Policy:
         from discreet.query.resolve import resolve
 
         return resolve(self, engine)
+
+
+def checked_share(share: object) -> float:
+    """A share of the budget, below all of it."""
+    if not 0 <= real("bounds_share", share, advice=_SHARE) < 1:
+        raise InvalidArgument("bounds_share", share, _SHARE)
+    return real("bounds_share", share)
 
 
 def _limits(argument: str, value: Any, people: list[str]) -> dict[str, Any]:
@@ -339,6 +357,10 @@ def _by_analyst(given: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for analyst, said in given.items():
         name = checked_name("analysts", analyst)
+        if name == BOUNDS:
+            raise InvalidArgument(
+                "analysts", analyst, "that is what bounds for everybody are paid as: set bounds_share"
+            )
         if name in found:
             raise InvalidArgument("analysts", analyst, "name every analyst once")
         found[name] = said

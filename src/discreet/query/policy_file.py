@@ -16,7 +16,7 @@ from discreet.errors import InvalidArgument, PolicyError
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.period import period_of
 from discreet.query.document import checked_document
-from discreet.query.policy import ColumnPolicy, Policy, TablePolicy, placed
+from discreet.query.policy import ColumnPolicy, Policy, TablePolicy, checked_share, placed
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -54,8 +54,9 @@ def _policy(shown: str, document: dict[str, Any], *, folder: Path) -> Policy:
                 given.setdefault("table", name)
             tables[name] = TablePolicy(**given)
         where = f"{shown}: budget"
-        stated = document.get("budget")
-        budget, period = (None, None) if stated is None else _grant(stated)
+        stated = dict(document.get("budget") or {})
+        share = checked_share(stated.pop("bounds_share", None) or 0.0)
+        budget, period = (None, None) if document.get("budget") is None else _grant(stated)
         analysts: dict[str, Budget] = {}
         periods: dict[str, timedelta] = {}
         for name, limit in (document.get("analysts") or {}).items():
@@ -77,6 +78,7 @@ def _policy(shown: str, document: dict[str, Any], *, folder: Path) -> Policy:
             shared=document.get("shared", False),
             ledger_key=key,
             ledger_origin=document.get("ledger_origin"),
+            bounds_share=share,
         )
     except InvalidArgument as error:
         problem = placed(where, error)

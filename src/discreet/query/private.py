@@ -192,6 +192,19 @@ class Private:
         """Whether the bound there is found step by step, from a sketch of sizes (see `allocation`)."""
         return not self.gaussian and self.looks_at(place)
 
+    def is_surveyed(self, place: str) -> bool:
+        """Whether the bound there may be found for everybody (see `surveys`)."""
+        if not (self.public and self.has_pot(place)):
+            return False
+        return not self.is_uncentred(self.moments[int(place.partition(" ")[2])])
+
+    @property
+    def level_of_pots(self) -> float:
+        """What is paid for a measure with a pot, on the average of these, if nothing is spent on bounds."""
+        pots = self.allocation.pots
+        paid = self.allocation.emptied(pots)
+        return sum(1 / paid.noise[i] for i in pots) / len(pots)
+
     @property
     def shows_totals(self) -> bool:
         """Whether counts or sums of rows are shown."""

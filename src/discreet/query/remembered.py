@@ -24,6 +24,9 @@ may have been depends on the number of groups, because a bound for less noise is
 Where large units are on no curve (see `sizing`), one count of them may miss a few dozen, and three rarely do. If their
 mean says that there are more than there should be, the bounds count that were chosen because of it, and no others.
 
+A bound that was found for everybody (see `surveys`) is used in place of all these, by questions whose noise is not much
+smaller or larger than it was found for.
+
 What identifies a choice is a digest of all that decides *what* is chosen, and not at which price: rows, unit, keys,
 the measure with its declared bounds, how contributions are bounded, the versions of the files. The rest of the question
 (other aggregates, HAVING, ORDER BY, aliases) is no part of it.
@@ -37,12 +40,15 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from discreet.query.allocation import of_row
 from discreet.query.choices import CANDIDATES, FINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from discreet.query.private import Private
+
+    Told = Callable[[list[str]], Mapping[str, list[Any]]]
 
 __all__ = ["ALARM", "ENOUGH", "Choice", "Known", "Memory"]
 
@@ -56,6 +62,9 @@ not believed."""
 _SMALLER, _AT_LEAST = 10.0, 1.2
 _SAME = 1.02
 """Prices that differ by no more are the same."""
+
+_FINER = 3.0
+"""A bound that was found for everybody is used by questions that pay up to so many times as much as that cost."""
 
 _VERSION = 5
 _BY_GAINS = "by gains"
@@ -132,20 +141,28 @@ class Choice:
 class Known:
     """What a plan knows about one of its choices: its digest, and the earlier choices that count, if any.
 
-    `place` says which choice it is: "moment 0", "rows", "distinct 1".
+    `place` says which choice it is: "moment 0", "rows", "distinct 1". `common` is what was found for everybody.
     """
 
     place: str
     digest: str = ""
     earlier: tuple[Choice, ...] = ()
+    common: Choice | None = None
+
+    @property
+    def common_digest(self) -> str:
+        """The digest under which it is known what was found for everybody."""
+        return _digest((self.digest, "for everybody"))
 
     @property
     def settled(self) -> bool:
         """Whether nothing is bought."""
-        return len(self.earlier) >= ENOUGH
+        return self.common is not None or len(self.earlier) >= ENOUGH
 
     def with_new(self, new: Choice | None = None) -> Choice:
-        """What is used: the median of three, or the new choice as long as there are fewer."""
+        """What is used: what is known to everybody, or the median of three, or the new choice while there are fewer."""
+        if self.common is not None:
+            return self.common
         chosen = [*self.earlier, *([] if new is None else [new])]
         if len(chosen) < ENOUGH:
             assert new is not None
@@ -190,11 +207,17 @@ class Memory:
     choices: Mapping[str, tuple[Choice, ...]]
 
     @classmethod
-    def of(cls, plans: Iterable[Private], files: list[list[Any]], told: Callable[[list[str]], Any]) -> Memory:
-        """What the ledger was told about the choices of these plans: `told` gives lists of stored values by digest."""
+    def of(cls, plans: Iterable[Private], files: list[list[Any]], told: Told, surveyed: Told | None = None) -> Memory:
+        """What the ledger was told about the choices of these plans, and by surveys.
+
+        Both give lists of stored values by digest; without `surveyed` there are no surveys.
+        """
         empty = cls(hashlib.sha256(json.dumps(files).encode()).hexdigest(), {})
-        digests = list(dict.fromkeys(known.digest for plan in plans for known in empty.known(plan)))
-        found = told(digests) if digests else {}
+        every = [(plan, known) for plan in plans for known in empty.known(plan)]
+        found = _asked(told, (known.digest for _, known in every))
+        if surveyed is not None:
+            common = (known.common_digest for plan, known in every if plan.is_surveyed(known.place))
+            found = found | _asked(surveyed, common)
         read = {digest: [Choice.read(value) for value in values] for digest, values in found.items()}
         return replace(
             empty, choices={digest: tuple(one for one in ones if one is not None) for digest, ones in read.items()}
@@ -223,7 +246,23 @@ class Memory:
             and (one.units is not None) == looks
         ]
         counted.sort(key=lambda one: -one.epsilon)  # of those that are as good, the newest come first
-        return Known(place, digest, tuple(counted[:ENOUGH]))
+        known = Known(place, digest, tuple(counted[:ENOUGH]))
+        return replace(known, common=self._common(plan, known, smaller)) if plan.is_surveyed(place) else known
+
+    def _common(self, plan: Private, known: Known, smaller: float) -> Choice | None:
+        """What was found for everybody, if the noise of this plan is not much larger or smaller."""
+        paid = of_row(plan.level_of_pots, (plan.block.rows_per_unit or 1) if plan.block.row_level else 1)
+        fit = [
+            one
+            for one in self.choices.get(known.common_digest, ())
+            if one.epsilon * _FINER * _SAME >= paid and one.epsilon <= paid * smaller
+        ]
+        return max(fit, key=lambda one: one.epsilon, default=None)
+
+
+def _asked(told: Told, digests: Iterable[str]) -> dict[str, list[Any]]:
+    names = list(dict.fromkeys(digests))
+    return dict(told(names)) if names else {}
 
 
 def _digest(facts: tuple[Any, ...]) -> str:

@@ -159,7 +159,7 @@ def _of_plan(plan: Private) -> list[str]:
         lines.append(
             f"What a unit contributes is shrunk to a bound {what}, chosen privately so that few units exceed it."
         )
-    if any(plan.has_pot(f"moment {i}") and moment.sign for i, moment in enumerate(plan.moments)):
+    if any(_is_read_off(plan, i) and moment.sign for i, moment in enumerate(plan.moments)):
         lines.append(
             "Where a curve through the units' sizes tells what such a bound cuts off, a part of that is added."
         )
@@ -176,6 +176,15 @@ def _of_plan(plan: Private) -> list[str]:
     elif plan.block.keys:
         lines.append("Groups in which nobody is are shown, too.")
     return lines
+
+
+def _is_read_off(plan: Private, i: int) -> bool:
+    """Whether the bound of a moment may be, or was, read off a sketch of sizes."""
+    place = f"moment {i}"
+    if not plan.has_pot(place):
+        return False
+    known = plan.known_at(place)
+    return i in plan.allocation.pots or (known.settled and known.common is None)
 
 
 def _cut_averages(plan: Private) -> list[str]:

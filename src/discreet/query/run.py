@@ -15,6 +15,7 @@ from discreet.query import keys as key_selection
 from discreet.query.allocation import of_row
 from discreet.query.bounding import make_codes
 from discreet.query.choices import (
+    STRONGEST,
     bound_of,
     choose_bound,
     choose_share,
@@ -179,7 +180,7 @@ class Run:
             if self.plan.has_pot(place):
                 new = sized(self, place, found, smallest=smallest, rows=rows)
             else:
-                new = self._bought(place, found, smallest, rows)
+                new = self.bought(place, found, smallest=smallest, rows=rows)
             self.told.append((known.digest, new))
         self.used[place] = known.with_new(new)
         if self.used[place].units is not None:
@@ -221,8 +222,16 @@ class Run:
         self.plan = replace(self.plan, allocation=self.plan.allocation.spared(self.left))
         self.left = {}
 
-    def _bought(self, place: str, found: dict[str, NDArray[Any]], smallest: float, rows: int) -> Choice:
-        """A new choice, with the looks that go with it."""
+    def bought(
+        self,
+        place: str,
+        found: dict[str, NDArray[Any]],
+        *,
+        smallest: float,
+        rows: int,
+        strongest: float = STRONGEST,
+    ) -> Choice:
+        """A new choice, with the looks that go with it; `strongest` is its largest preference for small bounds."""
         plan, units = self.plan, found["n"]
         buckets = whole_buckets(found["f"]) if "f" in found else found["b"]
         epsilon, tail = (of_row(level, rows) for level in (plan.allocation.choice, plan.allocation.tail))
@@ -235,7 +244,7 @@ class Run:
         if counted is not None and "k" in found:
             looked = self._spread(found["k"], units, counted, epsilon=tail)
         allowed = self.allowed(plan, place, looked=looked)
-        if counted is not None and plan.gaussian and not (plan.shows_totals and not plan.public):
+        if counted is not None and not (plan.shows_totals and not plan.public):
             allowed = min(allowed, most_above(counted, epsilon=epsilon))
         number = choose_bound(
             buckets,
@@ -247,6 +256,7 @@ class Run:
             sure=math.inf if counted is None else counted - SURELY / tail,
             reach=plan.reach_at(place),
             bounded=plan.gaussian,
+            strongest=strongest,
             generator=self.generator,
         )
         if counted is None:

@@ -16,16 +16,17 @@ from discreet.query.by_row import RowTotals, are_exact, by_key, by_public_group,
 from discreet.query.choices import FINE, bound_of, bucket, fine_bucket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from discreet.query.laws import NoisySum
+    from discreet.query.moments import Moment
     from discreet.query.private import Private
     from discreet.query.run import Run
 
-__all__ = ["measure_moments"]
+__all__ = ["find_bounds", "measure_moments"]
 
 T = TypeVar("T")
 
@@ -44,6 +45,22 @@ def measure_moments(run: Run) -> tuple[NoisySum, ...]:
         grids, sums = _by_unit(run)
     run.spare()
     return tuple(_noisy(run, i, grids[i], sums[i]) for i in range(len(plan.moments)))
+
+
+def find_bounds(run: Run, places: Collection[str]) -> None:
+    """The private choices of the bounds of these moments, of public groups, and nothing else."""
+    plan = run.plan
+    wanted = {i: moment for i, moment in enumerate(plan.moments) if f"moment {i}" in places}
+    if plan.block.row_level:
+        for i, moment in wanted.items():
+            _choose_of_rows(run, i, moment)
+    elif _folds(plan):
+        _choose_folded(run, _by_size(run))
+    else:
+        make_per(run.session, plan, run.rows)
+        _make_sizes_of(run, tuple(wanted))
+        for i, moment in wanted.items():
+            _choose_of_units(run, i, moment)
 
 
 def _by_row(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
@@ -115,22 +132,26 @@ def _shown_sums(run: Run, rows: int, grids: dict[int, Grid], summed: RowTotals) 
 def _row_grids(run: Run, rows: int) -> dict[int, Grid]:
     """The lattices of sums of which some bound has to be chosen."""
     plan = run.plan
-    source, _ = run.grouped(run.rows.source, run.rows.cell)
     grids: dict[int, Grid] = {}
     for i, moment in enumerate(plan.moments):
         noise = plan.noise_of_moment(i)
         if moment.row_steps is not None:
             grids[i] = row_grid(moment, noise, rows=rows)
         else:
-            sizes = partial(
-                run.session.numbers,
-                f"SELECT {fine_bucket(f'abs({moment.value()})')} AS f, count(*) AS n FROM {source} "
-                f"WHERE {moment.value()} IS NOT NULL GROUP BY f",
-            )
-            number = run.choose(f"moment {i}", sizes, smallest=moment.smallest, rows=rows)
-            grids[i] = Grid.of(rows * bound_of(number), noise, whole=True)
+            grids[i] = Grid.of(rows * bound_of(_choose_of_rows(run, i, moment)), noise, whole=True)
         run.bounds[plan.bound_of_moment(i)] = grids[i].bound * moment.quantum
     return grids
+
+
+def _choose_of_rows(run: Run, i: int, moment: Moment) -> float:
+    """The number of the bound of a moment whose units are rows."""
+    source, _ = run.grouped(run.rows.source, run.rows.cell)
+    sizes = partial(
+        run.session.numbers,
+        f"SELECT {fine_bucket(f'abs({moment.value()})')} AS f, count(*) AS n FROM {source} "
+        f"WHERE {moment.value()} IS NOT NULL GROUP BY f",
+    )
+    return run.choose(f"moment {i}", sizes, smallest=moment.smallest, rows=run.plan.block.rows_per_unit or 1)
 
 
 def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
@@ -143,21 +164,12 @@ def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
     if not plan.moments:
         return {}, []
     per, place = run.grouped("q__per", "q__per.g")
-    if enforced and not single:
-        make_sizes(session, plan, enforced, source=per)
+    _make_sizes_of(run, enforced)
     bounds: dict[int, float] = {}
     for i, moment in enumerate(plan.moments):
         bound = plan.known_bound(moment)
         if bound is None:
-            relation = per if single else "q__sizes"
-            wide = f", {bucket(spread(plan, i))} AS k" if plan.spread(moment) else ""
-            size = fine_bucket(norm(plan, i, single=single))
-            sizes = partial(
-                session.numbers,
-                f"SELECT {size} AS f{wide}, count(*) AS n FROM {relation} GROUP BY ALL",
-                plain=True,
-            )
-            number = run.choose(f"moment {i}", sizes, smallest=moment.smallest)
+            number = _choose_of_units(run, i, moment)
             bound = min(bound_of(number), plan.most(moment) or 1.0)  # of numbers that are all 0 by rule, one step
         bounds[i] = bound
     grids: dict[int, Grid] = {}
@@ -168,6 +180,26 @@ def _by_unit(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
     relation = per if single or not enforced else f"{per} JOIN q__sizes ON q__sizes.u = q__per.u"
     summed = f"SELECT {place} AS g, {sums} FROM {relation} GROUP BY {place}"
     return grids, _spread(run, session.numbers(summed, plain=True))
+
+
+def _make_sizes_of(run: Run, moments: tuple[int, ...]) -> None:
+    """The sizes of these moments by unit; where a unit has one group, they are in `per` as they are."""
+    if moments and not run.plan.single:
+        make_sizes(run.session, run.plan, moments, source=run.grouped("q__per", "q__per.g")[0])
+
+
+def _choose_of_units(run: Run, i: int, moment: Moment) -> float:
+    """The number of the bound of a moment of units, from the sizes."""
+    plan = run.plan
+    relation = run.grouped("q__per", "q__per.g")[0] if plan.single else "q__sizes"
+    wide = f", {bucket(spread(plan, i))} AS k" if plan.spread(moment) else ""
+    size = fine_bucket(norm(plan, i, single=plan.single))
+    sizes = partial(
+        run.session.numbers,
+        f"SELECT {size} AS f{wide}, count(*) AS n FROM {relation} GROUP BY ALL",
+        plain=True,
+    )
+    return run.choose(f"moment {i}", sizes, smallest=moment.smallest)
 
 
 def _folds(plan: Private) -> bool:
@@ -182,15 +214,8 @@ def _folded(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
     A unit is in one bucket of one group. If its number is within the bound it adds that, else the bound, rounded
     down to whole steps; the sum of a group is rounded down once, which the extra step of the grid pays for.
     """
-    plan, session = run.plan, run.session
-    cell = run.rows.one_group if plan.block.keys else run.rows.cell
-    found = session.numpy(
-        f"SELECT g, {fine_bucket('abs(m)')} AS f, CAST(m < 0 AS INTEGER) AS negative, count(*) AS n, "
-        f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {plan.moments[0].of_unit()} AS m "
-        f"FROM {run.rows.source} GROUP BY r.u) GROUP BY ALL",
-        plain=plan.block.plain,
-    )
-    number = run.choose("moment 0", lambda: found, smallest=plan.moments[0].smallest)
+    plan, found = run.plan, _by_size(run)
+    number = _choose_folded(run, found)
     grid = Grid.of(bound_of(number), plan.noise_of_moment(0), whole=False, rounded=True)
     run.bounds[plan.bound_of_moment(0)] = grid.bound * plan.moments[0].quantum
     most = math.floor(math.ldexp(grid.bound, -grid.exponent))
@@ -199,6 +224,21 @@ def _folded(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
         fine = int(s) << -grid.exponent if grid.exponent <= 0 else Fraction(int(s), 1 << grid.exponent)
         totals[int(g)] += fine if f <= number * FINE else (-most if negative else most) * int(n)
     return {0: grid}, [np.array([math.floor(total) for total in totals], dtype=np.int64)]
+
+
+def _by_size(run: Run) -> dict[str, NDArray[Any]]:
+    """For each group, bucket of size f and sign, the number n of units and the sum s of their numbers."""
+    cell = run.rows.one_group if run.plan.block.keys else run.rows.cell
+    return run.session.numpy(
+        f"SELECT g, {fine_bucket('abs(m)')} AS f, CAST(m < 0 AS INTEGER) AS negative, count(*) AS n, "
+        f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {run.plan.moments[0].of_unit()} AS m "
+        f"FROM {run.rows.source} GROUP BY r.u) GROUP BY ALL",
+        plain=run.plan.block.plain,
+    )
+
+
+def _choose_folded(run: Run, found: dict[str, NDArray[Any]]) -> float:
+    return run.choose("moment 0", lambda: found, smallest=run.plan.moments[0].smallest)
 
 
 def _spread(run: Run, found: dict[str, NDArray[Any]]) -> list[NDArray[np.int64]]:

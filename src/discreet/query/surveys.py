@@ -1,0 +1,121 @@
+"""Bounds that are found once for everybody, and paid from a stated share of the budget.
+
+Where the owner sets a share of the budget aside (`bounds_share` in the policy), nobody's question has to pay for the
+bound of a count or a sum with Laplace noise. The first question that needs one has it found: the curator charges a
+*survey* to the share, by itself and before the question, and keeps what it has told. From then on everybody's questions
+use that bound, with their whole price as noise, and `explain` knows their error beforehand.
+
+A survey costs as much as the question pays for the measure: that is what it takes to find a bound with which noise is
+as small as with one that is tuned on the true data. It is a private choice of a bound (`choices`), with the number of
+units and the size that nine in ten do not exceed, from which intervals are made.
+
+**Claim.** A survey is pure DP at its cost. *Proof.* The number of units, the choice and the size of nine in ten are
+pure DP at `tail`, `choice` and `tail`, whatever the earlier ones have told, and their sum is no more than the cost.
+
+It is a charge like any other, under a name of its own (`BOUNDS`) whose budget is the share: the ledger sees to it that
+surveys stay within the share, and all charges within the budget. What an analyst sees is their own answers and the
+surveys. So a budget of one analyst bounds what they learn beside the surveys, and with them it is both together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from discreet.accounting import Cost
+from discreet.query.choices import CANDIDATES
+from discreet.query.run import Run
+from discreet.query.sizing import whole_buckets
+from discreet.query.sums import find_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    from discreet.engines import Session
+    from discreet.noise import Generator
+    from discreet.query.private import Private
+
+__all__ = ["STRONGEST", "Survey", "Surveying", "found_first", "surveys_of", "total_price"]
+
+STRONGEST = 7.0
+"""The largest power of the preference for small bounds: such a choice is well paid, and sees single units."""
+
+_LOOK = 0.02
+"""What each of the two looks beside a choice costs, of a survey."""
+
+_UP = 1 + 1e-12
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The bounds of one block that are to be found for everybody: of the plan's pots, those at these places."""
+
+    plan: Private
+    places: tuple[str, ...]
+
+    @property
+    def cost(self) -> Cost:
+        """What finding them costs."""
+        return len(self.places) * Cost.pure(self.plan.level_of_pots)
+
+    @property
+    def after(self) -> Private:
+        """The plan as it will be, but for the bounds."""
+        measures = [int(place.partition(" ")[2]) for place in self.places]
+        return replace(self.plan, allocation=self.plan.allocation.emptied(measures))
+
+    @property
+    def prepared(self) -> Private:
+        """The plan with what each step may spend; bounds are for the noise that questions will have."""
+        plan, level = self.after, self.plan.level_of_pots / _UP
+        paid = replace(plan.allocation, choice=(1 - 2 * _LOOK) * level, tail=_LOOK * level)
+        return replace(plan, allocation=paid)
+
+    def made(self, session: Session, generator: Generator | None = None) -> dict[str, list[dict[str, Any]]]:
+        """What was found, as the ledger keeps it: by the digests under which everybody's plans look for it."""
+        run = Surveying(session, self.prepared, generator)
+        find_bounds(run, self.places)
+        return {digest: [asdict(choice)] for digest, choice in run.told}
+
+
+class Surveying(Run):
+    """A block whose bounds are found, and which is not answered."""
+
+    def choose(
+        self, place: str, sizes: Callable[[], dict[str, NDArray[Any]]], *, smallest: float = 0.0, rows: int = 1
+    ) -> float:
+        """The number of the bound for a place of the plan, by a new choice for everybody.
+
+        Units that contribute nothing are left out: of them no bound cuts anything off.
+        """
+        counted = sizes()
+        some = whole_buckets(counted["f"]) > CANDIDATES[0]
+        found = {name: numbers[some] for name, numbers in counted.items()}
+        chosen = self.bought(place, found, smallest=smallest, rows=rows, strongest=STRONGEST)
+        self.told.append((self.plan.known_at(place).common_digest, chosen))
+        return chosen.number
+
+
+def surveys_of(plans: Iterable[Private]) -> tuple[Survey, ...]:
+    """The surveys that these plans are in need of, which were made with what is known: one for each block, or none."""
+    found = []
+    for plan in plans:
+        wanted = tuple(known.place for known in plan.known if plan.is_surveyed(known.place) and not known.settled)
+        if wanted:
+            found.append(Survey(plan, wanted))
+    return tuple(found)
+
+
+def found_first(price: Cost, entry: int) -> str:
+    """A note that bounds were found for everybody before the answer, what that cost, and where the ledger says so."""
+    return (
+        f"Bounds on what a unit contributes were found for everybody, for epsilon = {price.epsilon(0.0):.4g} from the "
+        f"share of the budget for bounds (entry {entry} of the ledger); questions like this one need not pay for them."
+    )
+
+
+def total_price(surveys: Iterable[Survey]) -> Cost:
+    """What all of them cost."""
+    return sum((survey.cost for survey in surveys), Cost.zero())
