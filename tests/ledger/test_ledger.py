@@ -850,3 +850,17 @@ def test_a_backup_is_in_the_file_that_was_named_whatever_its_name(
     monkeypatch.chdir(tmp_path)
     ledger.backup(":memory:")
     assert Ledger.open(tmp_path / ":memory:", read_only=True).verify(anchor=ledger.head).budgets == 1
+
+
+def test_what_is_left_in_all_does_not_depend_on_who_asks(ledger: Ledger) -> None:
+    ledger.establish("shop", Budget(epsilon=1.0))
+    ledger.limit("shop", Budget(epsilon=0.25), analyst="ada")
+    ledger.reserve("shop", Cost.pure(0.125), analyst="ada")
+    assert ledger.remaining("shop", analyst="ada") == 0.125
+    assert ledger.remaining_in_all("shop") == 0.875
+    assert ledger.remaining_in_all("shop", after=Cost.pure(0.5)) == 0.375
+    with pytest.raises(BudgetExceeded):
+        ledger.remaining_in_all("shop", after=Cost.pure(1.0))
+    assert ledger.remaining_in_all("shop") == 0.875
+    with pytest.raises(InvalidArgument, match="it has no budget"):
+        ledger.remaining_in_all("another")

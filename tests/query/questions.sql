@@ -144,7 +144,7 @@ WITH v AS (SELECT * FROM visits WHERE age > 9) SELECT kind, MAX(n) FROM (SELECT 
 SELECT city, COUNT(*) * 1.0 / (SELECT COUNT(*) FROM visits WHERE city = 'Rome') AS r FROM visits GROUP BY ROLLUP (city) HAVING COUNT(*) > (SELECT MIN(population) - 1000000000 FROM regions WHERE city <> 'Bonn');
 SELECT a.city AS one, b.city AS other, COUNT(*) FROM visits a JOIN visits b ON a.user_id = b.user_id GROUP BY CUBE (a.city, b.city);
 SELECT v.city, COUNT(*) AS n FROM visits AS v GROUP BY ROLLUP (v.city) ORDER BY COUNT(*) DESC, v.city;
-SELECT coalesce(city, 'total') AS city, AVG(age) FROM visits GROUP BY ROLLUP (city) ORDER BY city;
+SELECT coalesce(city, 'total') AS city, AVG(age) FROM visits GROUP BY ROLLUP (city) ORDER BY city, 2;
 SELECT city IN (SELECT city FROM regions WHERE population > 1000000) AS large, COUNT(*) FROM visits GROUP BY large;
 SELECT NOT city IN (SELECT city FROM regions) AS other, COUNT(*), SUM(spend) FROM visits GROUP BY 1 ORDER BY 1;
 SELECT CASE WHEN city IN (SELECT city FROM regions) THEN 'known' ELSE 'other' END || '!' AS k, COUNT(*) FROM visits GROUP BY CASE WHEN city IN (SELECT city FROM regions) THEN 'known' ELSE 'other' END;

@@ -322,29 +322,37 @@ class Ledger:
 
     # ---------------------------------------------------------------- reading
 
-    def remaining(self, dataset: str, *, analyst: str | None = "local", after: Cost | None = None) -> float:
+    def remaining(self, dataset: str, *, analyst: str = "local", after: Cost | None = None) -> float:
         """The largest x such that one more release of size x is admitted, in the notion of the data set's budget.
 
-        That is for this analyst; with `analyst=None` it is what the data set's own budget admits, whoever asks. With
-        `after`, once that cost is charged: it is not, and one that does not fit is refused as `reserve` would. That is
-        what `Filter.remaining` says, the smallest over all budgets that apply to the analyst. Where a budget of the
-        analyst or a group is in another notion than the data set's, it is asked about releases of the latter kind.
+        With `after`, once that cost is charged: it is not, and one that does not fit is refused as `reserve` would.
+        That is what `Filter.remaining` says, the smallest over all budgets that apply to the analyst. Where a budget of
+        the analyst or a group is in another notion than the data set's, it is asked about releases of the latter kind.
         """
-        accounts, at = self._applying(dataset, analyst)
-        if after is not None:
-            accounts = tuple(replace(account, balance=account.charged(after, at=at)) for account in accounts)
-        return least_remaining(accounts)
+        dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
+        with self._store.reading() as connection:
+            at = self._time(connection)
+            accounts = self._books.known_accounts(connection, dataset, analyst, at=at)
+        return _left(accounts, after, at)
 
-    def admits(self, dataset: str, cost: Cost, *, analyst: str | None = "local") -> bool:
-        """Whether `reserve` would grant this cost now, to this analyst; charges nothing.
+    def remaining_in_all(self, dataset: str, *, after: Cost | None = None) -> float:
+        """The same by the data set's own budget alone, whoever asks."""
+        dataset = checked_name("dataset", dataset)
+        with self._store.reading() as connection:
+            at = self._time(connection)
+            own = self._books.own_account(connection, dataset, at=at)
+        return _left((own,), after, at)
 
-        With `analyst=None`, whether the data set's own budget has room for it.
-        """
+    def admits(self, dataset: str, cost: Cost, *, analyst: str = "local") -> bool:
+        """Whether `reserve` would grant this cost now, to this analyst; charges nothing."""
         return self.refusal(dataset, cost, analyst=analyst) is None
 
-    def refusal(self, dataset: str, cost: Cost, *, analyst: str | None = "local") -> BudgetExceeded | None:
+    def refusal(self, dataset: str, cost: Cost, *, analyst: str = "local") -> BudgetExceeded | None:
         """The error with which `reserve` would refuse this cost now, or None if it would grant it; charges nothing."""
-        accounts, at = self._applying(dataset, analyst)
+        dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
+        with self._store.reading() as connection:
+            at = self._time(connection)
+            accounts = self._books.known_accounts(connection, dataset, analyst, at=at)
         for account in accounts:
             try:
                 account.charged(cost, at=at)
@@ -488,17 +496,12 @@ class Ledger:
         accounts = self._books.known_accounts(connection, dataset, analyst, at=now())
         return None if shared and all(account.terms.holder == "dataset" for account in accounts) else analyst
 
-    def _applying(self, dataset: str, analyst: str | None) -> tuple[tuple[Account, ...], datetime]:
-        """The budgets that apply to an analyst, or without one the data set's own; and the time of that."""
-        dataset, analyst = (
-            checked_name("dataset", dataset),
-            None if analyst is None else checked_name("analyst", analyst),
-        )
-        with self._store.reading() as connection:
-            at = self._time(connection)
-            if analyst is None:
-                return (self._books.own_account(connection, dataset, at=at),), at
-            return self._books.known_accounts(connection, dataset, analyst, at=at), at
-
     def _time(self, connection: Connection) -> datetime:
         return self._books.tip(connection, now()).at
+
+
+def _left(accounts: Sequence[Account], after: Cost | None, at: datetime) -> float:
+    """What these budgets leave, once this cost is charged to all of them."""
+    if after is not None:
+        accounts = tuple(replace(account, balance=account.charged(after, at=at)) for account in accounts)
+    return least_remaining(accounts)

@@ -66,7 +66,11 @@ class Payer:
         """Whether the share for bounds has room for surveys, and the budgets for the question after them."""
         if self.of_bounds.denied(surveys) is not None or self.denied(question) is not None:
             return False
-        return self.ledger.admits(self.policy.name, surveys + question, analyst=None)
+        try:
+            self.ledger.remaining_in_all(self.policy.name, after=surveys + question)
+        except BudgetExceeded:
+            return False
+        return True
 
     def denied(self, cost: Cost) -> BudgetExceeded | None:
         """The error that this cost would meet now, or None."""
@@ -77,7 +81,7 @@ class Payer:
         left = remaining(self.ledger, self.policy, self.analyst, after=after)
         if after is None or surveys is None:
             return left
-        return min(left, self.ledger.remaining(self.policy.name, analyst=None, after=surveys + after))
+        return min(left, self.ledger.remaining_in_all(self.policy.name, after=surveys + after))
 
     def answer(self, fingerprint: str) -> bytes | None:
         """The stored answer to an identical question."""
