@@ -406,8 +406,9 @@ def surveyed(
         for survey in surveys_of(asked.knowing(curator._data.files, lambda names: {}).plans):
             found.append(Seen(survey.prepared))
             assert len(survey.made(session)) == len(survey.places)
-            # of each bound a choice and a size, and a number of units
-            assert (len(found[-1].choices), len(found[-1].counted)) == (2 * len(survey.places), len(survey.places))
+            # of each bound a sketch, a number of units, a choice and a size
+            steps = [len(one) for one in (found[-1].sketches, found[-1].counted, found[-1].choices)]
+            assert steps == [len(survey.places), len(survey.places), 2 * len(survey.places)]
     return found[first:]
 
 
@@ -425,7 +426,7 @@ def test_a_unit_or_a_row_is_in_one_bucket_of_a_survey(seen: list[Seen], number: 
         for fewer in others:
             for one, other in zip(whole, fewer, strict=True):
                 check_buckets(one, other)
-                assert not any((one.sums, one.ranks, one.kept, one.weights, one.sketches))
+                assert not any((one.sums, one.ranks, one.kept, one.weights))
                 pairs += 1
                 moving += any(
                     sum(units) != sum(less) for (_, units), (_, less) in zip(one.choices, other.choices, strict=True)

@@ -18,7 +18,7 @@ import pytest
 from discreet import Budget, Cost, Curator, Ledger
 from discreet.audit import check
 from discreet.errors import InvalidArgument, PolicyError, QueryFailed
-from discreet.query import Policy
+from discreet.query import Policy, sketch
 from discreet.query import run as running
 from discreet.query.choices import bound_of
 from discreet.query.explanation import Explanation
@@ -117,7 +117,7 @@ def test_a_question_with_much_larger_or_smaller_noise_has_its_own_bound_found(ep
         best = max(1.0, epsilon)
         [plan] = curator._remembering(curator._desk.take(ROWS, epsilon=best, delta=None, cost=None, call={})).plans
         assert plan.known[0].common is not None
-        assert plan.known[0].common.epsilon == pytest.approx(0.96 * best)
+        assert plan.known[0].common.epsilon == pytest.approx(0.9 * best)
 
 
 def test_a_survey_costs_as_much_as_the_question_pays_for_what_it_is_for() -> None:
@@ -425,7 +425,8 @@ def survey_of(epsilon: float, text: str = ROWS) -> Survey:
 def found(survey: Survey, sizes: np.ndarray, *, spend: float = 1.0) -> Choice:
     """What a survey of these sizes tells; with `spend` times the price of its steps."""
     plan, paid_for = survey.prepared, survey.prepared.allocation
-    more = replace(paid_for, choice=spend * paid_for.choice, tail=spend * paid_for.tail)
+    parts_of = {"choice": paid_for.choice, "tail": paid_for.tail, "sketched": paid_for.sketched}
+    more = replace(paid_for, **{name: spend * part for name, part in parts_of.items()})  # type: ignore[arg-type]
     run = Surveying(None, replace(plan, allocation=more), None)  # type: ignore[arg-type]
     run.choose("moment 0", lambda: parts(sizes), smallest=1.0)
     return run.told[0][1]
@@ -447,12 +448,19 @@ def test_the_steps_of_a_survey_cost_no_more_than_is_charged(rows: int, monkeypat
     spied("choose_bound", lambda *_, epsilon, **__: epsilon)
     spied("choose_share", lambda *_, epsilon, **__: epsilon)
     spied("rounded_laplace", lambda scale, *_, **__: 1 / scale)
+    drawn = sketch.Sketch.drawn
+
+    def sketched(_: Any, *arguments: Any, epsilon: float, **facts: Any) -> Any:
+        spent.append(epsilon)
+        return drawn(*arguments, epsilon=epsilon, **facts)
+
+    monkeypatch.setattr(sketch.Sketch, "drawn", classmethod(sketched))
     for epsilon in (0.01, 0.3, 1.0, 20.0):
         survey = survey_of(epsilon)
         spent.clear()
         run = Surveying(None, survey.prepared, None)  # type: ignore[arg-type]
         run.choose("moment 0", lambda: parts(smooth(500)), smallest=1.0, rows=rows)
-        assert len(spent) == 3
+        assert len(spent) == 4
         assert rows * sum(spent) <= price(survey.cost)
         assert rows * sum(spent) == pytest.approx(epsilon, rel=1e-6)
 
@@ -494,7 +502,8 @@ def test_the_error_is_near_that_of_the_best_bound(seed: int) -> None:
             return float(np.median(np.abs(bound * noise - np.maximum(sizes - bound, 0).sum())))
 
         best = min(error(bound) for bound in np.unique(sizes[sizes > 0]))
-        assert np.mean([error(bound) for bound in bounds]) < 1.7 * best, name
+        assert np.median([error(bound) for bound in bounds]) < 1.5 * best, name
+        assert np.mean([error(bound) for bound in bounds]) < 3 * best, name
 
 
 def test_what_was_found_is_stored_as_it_was_told() -> None:

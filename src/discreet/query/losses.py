@@ -161,7 +161,7 @@ _ADDED, _NOBODY, _FEW_LESS = 0.8, 0.8, 0.8
 """The largest part of what is expected to be lost that is added; units above a bound in a group with which it is
 nothing; and how much less it is if a single unit decides."""
 
-_WELL_PAID, _HEAVIEST_SEEN, _FEWER = 0.9, 15.0, 0.6
+_WELL_PAID, _HEAVIEST_SEEN, _FEWER = 0.8, 15.0, 0.6
 """The epsilon of a choice times its noise from which a bound counts as one that was chosen for as much as the measure
 costs; the most that a heavy tail multiplies the allowance by there, and how much smaller it is."""
 

@@ -63,8 +63,8 @@ _SMALLER, _AT_LEAST = 10.0, 1.2
 _SAME = 1.02
 """Prices that differ by no more are the same."""
 
-_FINER = 3.0
-"""A bound that was found for everybody is used by questions that pay up to so many times as much as that cost."""
+_FINER = 3.3
+"""A bound that was found for everybody is used by questions that pay up to so many times what its choice cost."""
 
 _VERSION = 5
 _BY_GAINS = "by gains"
@@ -255,7 +255,7 @@ class Memory:
         fit = [
             one
             for one in self.choices.get(known.common_digest, ())
-            if one.epsilon * _FINER * _SAME >= paid and one.epsilon <= paid * smaller
+            if one.epsilon * _FINER >= paid and one.epsilon <= paid * smaller
         ]
         return max(fit, key=lambda one: one.epsilon, default=None)
 

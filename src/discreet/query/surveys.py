@@ -7,10 +7,12 @@ use that bound, with their whole price as noise, and `explain` knows their error
 
 A survey costs as much as the question pays for the measure: that is what it takes to find a bound with which noise is
 as small as with one that is tuned on the true data. It is a private choice of a bound (`choices`), with the number of
-units and the size that nine in ten do not exceed, from which intervals are made.
+units and the size that nine in ten do not exceed, from which intervals are made. A sketch of the sizes comes first: how
+much a small bound is preferred depends on how steeply sizes fall.
 
-**Claim.** A survey is pure DP at its cost. *Proof.* The number of units, the choice and the size of nine in ten are
-pure DP at `tail`, `choice` and `tail`, whatever the earlier ones have told, and their sum is no more than the cost.
+**Claim.** A survey is pure DP at its cost. *Proof.* The sketch, the number of units, the choice and the size of nine in
+ten are pure DP at `sketched`, `tail`, `choice` and `tail`, whatever the earlier ones have told, and their sum is no
+more than the cost.
 
 It is a charge like any other, under a name of its own (`BOUNDS`) whose budget is the share: the ledger sees to it that
 surveys stay within the share, and all charges within the budget. What an analyst sees is their own answers and the
@@ -23,9 +25,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Cost
+from discreet.query.allocation import of_row
 from discreet.query.choices import CANDIDATES
+from discreet.query.curve import Curve, shape_of
 from discreet.query.run import Run
 from discreet.query.sizing import whole_buckets
+from discreet.query.sketch import Sketch
 from discreet.query.sums import find_bounds
 
 if TYPE_CHECKING:
@@ -37,13 +42,20 @@ if TYPE_CHECKING:
     from discreet.noise import Generator
     from discreet.query.private import Private
 
-__all__ = ["STRONGEST", "Survey", "Surveying", "found_first", "surveys_of", "total_price"]
+__all__ = ["Survey", "Surveying", "found_first", "surveys_of", "total_price"]
 
-STRONGEST = 7.0
-"""The largest power of the preference for small bounds: such a choice is well paid, and sees single units."""
+_LOOK, _SKETCH = 0.03, 0.04
+"""What each of the two looks beside a choice costs, of a survey, and a sketch of sizes before it."""
 
-_LOOK = 0.02
-"""What each of the two looks beside a choice costs, of a survey."""
+_STRONGEST, _WEAKEST, _UNKNOWN = 8.0, 4.0, 5.0
+"""The largest power of the preference for small bounds: where sizes fall steeply or end, where they do not, and where
+a sketch does not tell."""
+
+_STEEP, _HEAVY = 4.2, 2.6
+"""With which power of the size the number of units above falls there."""
+
+_LEAST = 3.0
+"""What is left of that power where a choice is very well paid."""
 
 _UP = 1 + 1e-12
 
@@ -70,7 +82,9 @@ class Survey:
     def prepared(self) -> Private:
         """The plan with what each step may spend; bounds are for the noise that questions will have."""
         plan, level = self.after, self.plan.level_of_pots / _UP
-        paid = replace(plan.allocation, choice=(1 - 2 * _LOOK) * level, tail=_LOOK * level)
+        paid = replace(
+            plan.allocation, choice=(1 - 2 * _LOOK - _SKETCH) * level, tail=_LOOK * level, sketched=_SKETCH * level
+        )
         return replace(plan, allocation=paid)
 
     def made(self, session: Session, generator: Generator | None = None) -> dict[str, list[dict[str, Any]]]:
@@ -83,6 +97,28 @@ class Survey:
 class Surveying(Run):
     """A block whose bounds are found, and which is not answered."""
 
+    def _strongest(self, place: str, found: dict[str, NDArray[Any]], rows: int) -> float:
+        """The largest preference for small bounds, by how steeply sizes fall, as far as a sketch shows it.
+
+        Where few units have a large part of everything, one that is cut off costs more than noise that is a little
+        larger; and where noise is small, too.
+        """
+        paid = self.plan.allocation
+        sketch = Sketch.drawn(
+            whole_buckets(found["f"]),
+            found["n"],
+            epsilon=of_row(paid.sketched, rows),
+            largest=self.plan.most_at(place),
+            generator=self.generator,
+        )
+        shape = shape_of(sketch)
+        most = _UNKNOWN if shape is None else _STRONGEST
+        if isinstance(shape, Curve):
+            steep = shape.steepness(shape.bound(max(1.0, self.allowed(self.plan, place))))
+            part = min(1.0, max(0.0, (steep - _HEAVY) / (_STEEP - _HEAVY)))
+            most = _WEAKEST + (_STRONGEST - _WEAKEST) * part
+        return _LEAST + (most - _LEAST) / max(1.0, of_row(paid.choice, rows))
+
     def choose(
         self, place: str, sizes: Callable[[], dict[str, NDArray[Any]]], *, smallest: float = 0.0, rows: int = 1
     ) -> float:
@@ -93,7 +129,8 @@ class Surveying(Run):
         counted = sizes()
         some = whole_buckets(counted["f"]) > CANDIDATES[0]
         found = {name: numbers[some] for name, numbers in counted.items()}
-        chosen = self.bought(place, found, smallest=smallest, rows=rows, strongest=STRONGEST)
+        strongest = self._strongest(place, found, rows)
+        chosen = self.bought(place, found, smallest=smallest, rows=rows, strongest=strongest)
         self.told.append((self.plan.known_at(place).common_digest, chosen))
         return chosen.number
 
