@@ -106,7 +106,7 @@ def test_everybody_uses_what_was_found_and_nobody_pays_for_it_again() -> None:
         assert len(paid(curator)) == 1
 
 
-@pytest.mark.parametrize("epsilon", [0.09, 3.2])
+@pytest.mark.parametrize("epsilon", [0.08, 3.2])
 def test_a_question_with_much_larger_or_smaller_noise_has_its_own_bound_found(epsilon: float) -> None:
     with sharing() as curator:
         curator.sql(ROWS, epsilon=1.0)
