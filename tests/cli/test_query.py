@@ -88,6 +88,13 @@ def test_json_has_rows_with_intervals_the_cost_and_the_rules() -> None:
     assert (report["unit"], report["dataset"], report["confidence"]) == ("epsilon", "visits", 0.95)
 
 
+def test_an_open_end_of_an_interval_is_null_in_json() -> None:
+    text = '"SELECT MAX(spend) AS m, MIN(spend) AS l, QUANTILE_CONT(spend, 0.999) AS q FROM visits"'
+    (row,) = good_json(f"query run visits.parquet {text} --unit row --epsilon 0.001 {BUDGET}")["rows"]
+    assert (row["m_high"], row["l_low"], row["q_high"]) == (None, None, None)
+    assert isinstance(row["m_low"], float)
+
+
 def test_a_policy_says_unit_bounds_and_budget(folder: Path) -> None:
     (folder / "p.toml").write_text(
         'name = "shop"\n[budget]\nrho = 0.5\n[tables.visits]\nsource = "visits.parquet"\nunit = "user_id"\n'

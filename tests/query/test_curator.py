@@ -826,3 +826,10 @@ def test_why_a_question_failed_is_shown_to_whoever_owns_the_process_and_asks_for
         assert caught.value.__context__ is None
         assert str(caught.value.__cause__) == ("secret-17" if shown else "None")
         assert "secret" not in str(caught.value)
+
+
+def test_the_price_may_come_second_without_its_name() -> None:
+    with opened() as curator:
+        question = "SELECT COUNT(*) AS n FROM visits"
+        assert curator.explain(question, 0.5).target == curator.explain(question, epsilon=0.5).target
+        assert curator.sql(question, 0.5).target == curator.explain(question, epsilon=0.5).target

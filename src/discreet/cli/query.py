@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -393,7 +394,9 @@ def _answered(data: Opened, answer: Answer, ends: Ends) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A cell as JSON has it: dates, decimals and the like as text."""
+    """A cell as JSON has it: dates, decimals and the like as text, an open end of an interval as null."""
+    if isinstance(value, float) and math.isinf(value):
+        return None
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 

@@ -161,8 +161,8 @@ class Curator:
     def sql(
         self,
         text: str,
-        *,
         epsilon: float | None = None,
+        *,
         delta: float | None = None,
         cost: Cost | None = None,
         max_groups: int | None = None,
@@ -200,8 +200,8 @@ class Curator:
     def explain(
         self,
         text: str,
-        *,
         epsilon: float | None = None,
+        *,
         delta: float | None = None,
         cost: Cost | None = None,
         max_groups: int | None = None,
