@@ -201,7 +201,7 @@ class Asked:
     def surveyed(self, sizes: dict[str, Any]) -> Bound:
         """A bound that is found for everybody, from a share of the budget."""
         [survey] = surveys_of([self.plan()])
-        run = Surveying(None, survey.prepared, None)  # type: ignore[arg-type]
+        run = Surveying(survey, None)  # type: ignore[arg-type]
         run.choose("moment 0", lambda: sizes, smallest=1.0)
         return self.bound(run.told[0][1], survey.after)
 

@@ -79,7 +79,7 @@ def ours(
     readers = itertools.count()
 
     def run() -> Any:
-        if not later:
+        if not (later or by_row):  # a row has its bound by its declared columns
             curator.analyst = f"reader {next(readers)}"
         answer = curator.sql(asked.sql, epsilon=job["epsilon"], delta=job["delta"], reuse=False)
         return answer, answer.to_arrow()

@@ -404,7 +404,7 @@ def surveyed(
     first = len(found)
     with curator._data.engine.session() as session:
         for survey in surveys_of(asked.knowing(curator._data.files, lambda names: {}).plans):
-            found.append(Seen(survey.prepared))
+            found.append(Seen(survey.after))
             assert len(survey.made(session)) == len(survey.places)
             # of each bound a sketch, a number of units, a choice and a size
             steps = [len(one) for one in (found[-1].sketches, found[-1].counted, found[-1].choices)]

@@ -6,7 +6,8 @@ import json
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import nullcontext as nothing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from discreet.query import run as running
 from discreet.query.choices import bound_of
 from discreet.query.explanation import Explanation
 from discreet.query.policy import BOUNDS, ColumnPolicy, TablePolicy
+from discreet.query.private import Private
 from discreet.query.remembered import Choice
 from discreet.query.surveys import Survey, Surveying, surveys_of
 from query.open_shop import opened, visits
@@ -422,12 +424,23 @@ def survey_of(epsilon: float, text: str = ROWS) -> Survey:
     return survey
 
 
+@dataclass(frozen=True)
+class Dearer(Survey):
+    """A survey whose steps spend so many times what they may."""
+
+    spend: float = 1.0
+
+    def prepared(self, place: str) -> Private:
+        plan = super().prepared(place)
+        paid_for = plan.allocation
+        steps = {"choice": paid_for.choice, "tail": paid_for.tail, "sketched": paid_for.sketched}
+        more = replace(paid_for, **{name: self.spend * part for name, part in steps.items()})  # type: ignore[arg-type]
+        return replace(plan, allocation=more)
+
+
 def found(survey: Survey, sizes: np.ndarray, *, spend: float = 1.0) -> Choice:
     """What a survey of these sizes tells; with `spend` times the price of its steps."""
-    plan, paid_for = survey.prepared, survey.prepared.allocation
-    parts_of = {"choice": paid_for.choice, "tail": paid_for.tail, "sketched": paid_for.sketched}
-    more = replace(paid_for, **{name: spend * part for name, part in parts_of.items()})  # type: ignore[arg-type]
-    run = Surveying(None, replace(plan, allocation=more), None)  # type: ignore[arg-type]
+    run = Surveying(Dearer(survey.plan, survey.places, spend), None)  # type: ignore[arg-type]
     run.choose("moment 0", lambda: parts(sizes), smallest=1.0)
     return run.told[0][1]
 
@@ -458,7 +471,7 @@ def test_the_steps_of_a_survey_cost_no_more_than_is_charged(rows: int, monkeypat
     for epsilon in (0.01, 0.3, 1.0, 20.0):
         survey = survey_of(epsilon)
         spent.clear()
-        run = Surveying(None, survey.prepared, None)  # type: ignore[arg-type]
+        run = Surveying(survey, None)  # type: ignore[arg-type]
         run.choose("moment 0", lambda: parts(smooth(500)), smallest=1.0, rows=rows)
         assert len(spent) == 4
         assert rows * sum(spent) <= price(survey.cost)
@@ -518,3 +531,103 @@ def test_what_was_found_is_stored_as_it_was_told() -> None:
         assert known.settled
         assert entry.analyst == BOUNDS
         assert not plan.allocation.pots
+
+
+# ---------------------------------------------------------------------- what is found is used, whatever else is asked
+
+MIXED = [
+    "SELECT COUNT(*) AS n, COUNT(DISTINCT city) AS c FROM visits",
+    "SELECT COUNT(*) AS n, AVG(spend) AS m FROM visits",
+    "SELECT SUM(items) AS i, AVG(spend) AS m, STDDEV(spend) AS s FROM visits",
+    "SELECT day, COUNT(DISTINCT user_id) AS u FROM visits GROUP BY day",
+    "SELECT day, COUNT(DISTINCT user_id) AS u, COUNT(*) AS n FROM visits GROUP BY day",
+    "SELECT day, COUNT(DISTINCT user_id) AS u, COUNT(*) AS n, SUM(items) AS i FROM visits GROUP BY day",
+    "SELECT COUNT(*) AS n FROM visits UNION ALL SELECT SUM(items) FROM visits",
+    "SELECT (SELECT COUNT(*) FROM visits) * 1.0 / COUNT(*) AS part FROM visits WHERE items > 3",
+]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_question_finds_what_it_needs_once_and_costs_what_was_explained(order: int) -> None:
+    week = [f"2022-01-0{i}" for i in range(1, 9)]
+    columns = {"day": {"keys": week}}
+    budget = Budget(epsilon=200.0)  # no delta: Laplace noise for all of them
+    with sharing(0.9, budget=budget, columns=columns) as curator:
+        for text in MIXED[::order]:
+            for epsilon in (1.0, 2.5):
+                planned = settled(curator, text, epsilon=epsilon)
+                before = len(paid(curator))
+                answer = curator.sql(text, epsilon=epsilon, reuse=False)
+                spent = sum((entry.cost for entry in paid(curator)[before:]), Cost.zero())
+                assert price(spent) == pytest.approx(price(planned.surveys)), text
+                assert planned.cost == answer.cost, text
+                assert [b.plan.allocation for b in answer._measured] == [p.allocation for p in planned.plans], text
+                assert planned.left is not None
+                assert curator.remaining == pytest.approx(planned.left[2]), text
+                assert settled(curator, text, epsilon=epsilon).surveys == Cost.zero(), text  # found once, for all
+
+
+def test_what_is_paid_for_a_bound_depends_on_its_measure_and_not_on_what_is_known() -> None:
+    week = [f"2022-01-0{i}" for i in range(1, 9)]
+    text = "SELECT day, COUNT(DISTINCT user_id) AS u, COUNT(*) AS n, SUM(items) AS i FROM visits GROUP BY day"
+    with sharing(0.9, budget=Budget(epsilon=200.0), columns={"day": {"keys": week}}) as curator:
+        [survey] = surveys_of(curator._desk.take(text, epsilon=2.0, delta=None, cost=None, call={}).plans)
+        levels = {place: survey.plan.level_at(place) for place in survey.places}
+        assert sum(levels.values()) == pytest.approx(2.0)
+        assert max(levels.values()) == pytest.approx(3 * min(levels.values()))
+        curator.sql("SELECT day, COUNT(*) AS n FROM visits GROUP BY day", epsilon=2.0)
+        [plan] = curator._remembering(curator._desk.take(text, epsilon=2.0, delta=None, cost=None, call={})).plans
+        assert {place: plan.level_at(place) for place in survey.places} == pytest.approx(levels)
+
+
+def test_prices_at_which_a_survey_cannot_be_drawn_have_none() -> None:
+    columns = {f"y{i}": np.arange(3000) % 7 for i in range(8)}
+    rows = visits().append_column("y0", pa.array(columns["y0"]))
+    for name, values in list(columns.items())[1:]:
+        rows = rows.append_column(name, pa.array(values))
+    text = f"SELECT COUNT(*) AS n, {', '.join(f'COUNT(DISTINCT y{i}) AS c{i}' for i in range(8))} FROM visits"
+    with sharing(source=rows) as curator:
+        for epsilon in (3e-10, 1e-9, 1e-8):
+            with pytest.raises(InvalidArgument) if epsilon < 1e-10 else nothing():
+                curator.sql(text, epsilon=epsilon)
+        assert not [entry for entry in curator.ledger.entries(kind="reserve") if entry.state != "released"]
+
+
+def test_a_repeated_answer_says_what_the_first_one_did() -> None:
+    with sharing() as curator:
+        first = curator.sql(ROWS, epsilon=1.0)
+        again = curator.sql(ROWS, epsilon=1.0)
+        assert again.repeated
+        assert set(again.report) < set(first.report)
+        assert not any("curve" in rule for rule in again.report)
+
+
+def test_cautions_are_not_fewer_because_a_look_was_paid_better() -> None:
+    """A table of a thousand cannot tell whether some are far larger, however the bound was found."""
+    sizes = smooth(1000)
+    rows = pa.table({"user_id": np.repeat(np.arange(sizes.size), sizes.astype(int))})
+    for share in (0.0, 0.9):
+        with opened(rows, bounds_share=share) as curator:
+            said = [curator.sql(f"{ROWS} WHERE user_id > {-1 - k}", epsilon=1.0).cautions for k in range(6)]
+            assert sum(bool(one) for one in said) >= 5
+
+
+def test_whoever_is_named_next_has_the_budget_of_the_policy() -> None:
+    policy = Policy(
+        "visits",
+        {"visits": TablePolicy(visits(), unit="user_id")},
+        budget=Budget(epsilon=20.0),
+        analysts={"*": Budget(epsilon=0.5)},
+        bounds_share=0.25,
+    )
+    with Curator.open(policy, ledger=":memory:", analyst="ada") as curator:
+        curator.analyst = "grace"
+        assert (curator.analyst, curator.remaining) == ("grace", pytest.approx(0.5))
+        curator.sql(ROWS, epsilon=0.5)
+        assert curator.remaining == pytest.approx(0.0, abs=1e-9)
+        curator.analyst = "ada"
+        assert curator.remaining == pytest.approx(0.5)
+        for wrong in (BOUNDS, "", " ada"):
+            with pytest.raises(InvalidArgument):
+                curator.analyst = wrong
+        assert curator.analyst == "ada"

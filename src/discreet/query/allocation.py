@@ -49,7 +49,7 @@ from discreet.accounting.gaussian_dp import largest_mu
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from discreet.query.target import Target
 
@@ -128,13 +128,6 @@ class Allocation:
     def hoped(self) -> Allocation:
         """The division if every bound is read off a sketch, and none is chosen."""
         return self.spared(dict.fromkeys(self.pots, self.chosen))
-
-    def emptied(self, pots: Collection[int]) -> Allocation:
-        """The division if these measures need no pot: what is in it makes all noise smaller, by the weights."""
-        paid = sum(1 / multiplier for multiplier in self.noise)
-        more = len(pots) * (self.counted + self.sketched + self.later)
-        noise = tuple(multiplier * paid / (paid + more) * _UP for multiplier in self.noise)
-        return replace(self, noise=noise, pots=tuple(i for i in self.pots if i not in pots))
 
     @property
     def feared(self) -> Allocation:

@@ -76,7 +76,7 @@ class Curator:
     """
 
     def __init__(self, policy: Policy, *, data: Data, ledger: Ledger, analyst: str) -> None:
-        self.policy, self.ledger, self.analyst = policy, ledger, analyst
+        self.policy, self.ledger, self._analyst = policy, ledger, analyst
         self._data = data
         self._desk = Desk(policy, data.catalog, delta=default_delta(ledger, policy, analyst))
         self._turns = Turns()
@@ -135,9 +135,7 @@ class Curator:
         }
         if budget is not None and not isinstance(budget, Budget):
             raise InvalidArgument("budget", budget, "pass a Budget, such as Budget(epsilon=3.0, delta=1e-6)")
-        analyst = checked_name("analyst", analyst)
-        if analyst == BOUNDS:
-            raise InvalidArgument("analyst", analyst, "the ledger keeps this name for bounds that everybody uses")
+        analyst = _who(analyst)
         policy = policy_of(source, unit=unit, name=name, **given)
         data = Data(policy, memory_limit=memory_limit, threads=threads)  # first: a ledger is made for what can be asked
         try:
@@ -155,6 +153,19 @@ class Curator:
             data.close()
             raise
         return cls(policy, data=data, ledger=books, analyst=analyst)
+
+    @property
+    def analyst(self) -> str:
+        """Who asks. Whoever is named has the budget that the policy grants them, as if they had opened the data."""
+        return self._analyst
+
+    @analyst.setter
+    def analyst(self, name: str) -> None:
+        self._check_open()
+        name = _who(name)
+        set_limit(self.ledger, self.policy, name)
+        self._desk.delta = default_delta(self.ledger, self.policy, name)
+        self._analyst = name
 
     # ---------------------------------------------------------------- asking
 
@@ -195,7 +206,8 @@ class Curator:
             measured = self._measured_before(fingerprint, asked)
             if measured is None:
                 return self._asked(asked, text, fingerprint)
-        return self._answer(asked, measured, repeated=True)
+        known = self._remembering(asked) if self.policy.bounds_share else asked  # for what the report says of bounds
+        return self._answer(known, measured, repeated=True)
 
     def explain(
         self,
@@ -525,6 +537,14 @@ class Curator:
             entry=entry,
             target=asked.price,
         )
+
+
+def _who(analyst: object) -> str:
+    """The name of an analyst; not the one under which bounds for everybody are paid."""
+    name = checked_name("analyst", analyst)
+    if name == BOUNDS:
+        raise InvalidArgument("analyst", analyst, "the ledger keeps this name for bounds that everybody uses")
+    return name
 
 
 def _is_interrupt(error: BaseException) -> bool:

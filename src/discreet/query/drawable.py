@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from discreet.query.private import Private
     from discreet.query.target import Target
 
-__all__ = ["check_drawable", "too_little"]
+__all__ = ["WIDEST", "check_drawable", "too_little"]
 
-_WIDEST = 2.0**39.5
+WIDEST = 2.0**39.5
+"""The largest scale of noise that is drawn."""
+
 _LEAST_DELTA = 1e-305
 
 
@@ -33,7 +35,7 @@ def check_drawable(plan: Private, target: Target) -> None:
         raise InvalidArgument("delta", target.delta, "which groups exist is not public; pass more, 1e-7 is usual")
     if allocation.key_epsilon:  # it refuses what it cannot decide with
         KeySelection(epsilon=allocation.key_epsilon, delta=allocation.key_delta, keys_per_unit=plan.groups or 1)
-    if not max(_scales(plan), default=0.0) <= _WIDEST:
+    if not max(_scales(plan), default=0.0) <= WIDEST:
         raise too_little(target)
 
 
@@ -60,4 +62,4 @@ def _scales(plan: Private) -> Iterator[float]:
     if plan.gaussian:
         for i, rank in enumerate(plan.ranks):
             most = Units.most(Scale(rank.bounds, rank.kind), plan.noise_of_rank(i))
-            yield _WIDEST * rows / most if most else float("inf")
+            yield WIDEST * rows / most if most else float("inf")

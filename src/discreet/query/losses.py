@@ -55,8 +55,9 @@ These rules are as wide as tables without heavy tails can bear. Under power laws
 often than they say where people are few: the tail of two thousand people is a dozen of them, and a look at a hundredth
 of epsilon does not see a dozen. Where the released numbers leave that open, `doubt` says so.
 
-A bound that was chosen for as much as the measure costs (see `surveys`) is exceeded by fewer units: the allowance is
-three fifths of the usual, and a heavy tail, which such a choice has seen, multiplies that by 15 at most.
+A bound that was found by a survey (see `surveys`), for as much as the measure costs, is exceeded by fewer units: the
+allowance is three fifths of the usual where sizes are seen to fall steeply, and a heavy tail multiplies it by 15 at
+most.
 
 A bound that is known from earlier answers was chosen for the noise that there was then. The allowance is proportional
 to that, if the noise is smaller now (`excess`).
@@ -161,9 +162,11 @@ _ADDED, _NOBODY, _FEW_LESS = 0.8, 0.8, 0.8
 """The largest part of what is expected to be lost that is added; units above a bound in a group with which it is
 nothing; and how much less it is if a single unit decides."""
 
-_WELL_PAID, _HEAVIEST_SEEN, _FEWER = 0.8, 15.0, 0.6
-"""The epsilon of a choice times its noise from which a bound counts as one that was chosen for as much as the measure
-costs; the most that a heavy tail multiplies the allowance by there, and how much smaller it is."""
+_HEAVIEST_SEEN, _FEWER, _LIGHT = 15.0, 0.6, 3.2
+"""Beside a bound that a survey has found: the most that a heavy tail multiplies the allowance by, and how much smaller
+it is where the exponent of the tail is larger than the last."""
+
+_OF_A_LOOK = 1 / 3
 
 _SUMMED = 1.5
 _TENTH = 0.1
@@ -317,6 +320,7 @@ def excess(chosen: Choice, noise: float, *, groups: int) -> float:
     heavy = _SURPRISED if chosen.surprised else 1.0
     if not chosen.surprised and chosen.units is not None and chosen.size is not None:
         bound, size, above = bound_of(chosen.number), bound_of(chosen.size), chosen.allowed + 1 / chosen.epsilon
+        looked = _looked(chosen)
         if chosen.spread:
             heavy = shortfall(
                 bound,
@@ -335,12 +339,13 @@ def excess(chosen: Choice, noise: float, *, groups: int) -> float:
                 tenth=size,
                 units=chosen.units,
                 above=above,
-                looked=chosen.looked,
+                looked=looked,
                 chosen=chosen.epsilon,
                 groups=groups,
             )
-            if chosen.epsilon * chosen.noise > _WELL_PAID:
-                heavy = _FEWER * min(heavy, _HEAVIEST_SEEN)
+            if chosen.surveyed:
+                steep = tells(chosen.units, looked=looked) and _exponent(chosen, above) > _LIGHT
+                heavy = min(heavy, _HEAVIEST_SEEN) * (_FEWER if steep else 1.0)
     return heavy * max(1.0, chosen.noise / noise)
 
 
@@ -360,14 +365,26 @@ def doubt(chosen: Choice, *, single: bool, anything: bool = False) -> str | None
     few *= _WIDER if anything else 1.0
     if chosen.units - SURELY / chosen.looked < few / chosen.epsilon:
         return GUESSED
-    if not tells(chosen.units, looked=chosen.looked):
+    if not tells(chosen.units, looked=_looked(chosen)):
         return UNTOLD
     beyond = 1 - looked_share(chosen.units, above=above) if chosen.spread else _TENTH
     share = above / chosen.units
     if share >= min(_TAIL, beyond):
         return None
-    exponent = math.log(beyond / share) / math.log(max(bound_of(chosen.number) / bound_of(chosen.size), 1.05))
-    return HEAVY if exponent < _DOUBTFUL else None
+    return HEAVY if _exponent(chosen, above, beyond) < _DOUBTFUL else None
+
+
+def _looked(chosen: Choice) -> float:
+    """The epsilon of a look, as far as it tells of the tail: in a survey it is paid better, and sees no further."""
+    return chosen.looked * (_OF_A_LOOK if chosen.surveyed else 1.0)
+
+
+def _exponent(chosen: Choice, above: float, beyond: float = _TENTH) -> float:
+    """b, by the bound that so many units exceed, and the size that the part `beyond` of them does."""
+    assert chosen.units is not None
+    assert chosen.size is not None
+    apart = math.log(max(bound_of(chosen.number) / bound_of(chosen.size), 1.05))
+    return math.log(max(beyond * chosen.units / above, 1.0)) / apart
 
 
 def usual(groups: int, *, gaussian: bool) -> float:

@@ -65,6 +65,7 @@ class Private:
     groups: int | None
     gaussian: bool
     allocation: Allocation
+    target: Target
     known: tuple[Known, ...] = ()
 
     @property
@@ -154,6 +155,32 @@ class Private:
         """Whether it is looked at in how many groups units are: what is cut off is spread over that many."""
         return self.tailed(moment) and _spreads(self.block, gaussian=self.gaussian)
 
+    def buying(self, places: Iterable[str]) -> Private:
+        """The plan with its price divided as it is where the bounds at these places are bought, and no others."""
+        block, moments, aggregates = self.block, self.moments, self.block.aggregates
+        others = len(self.ranks) + len(self.distincts)
+        bought = list(places)
+        tails = tuple(i for i, moment in enumerate(moments) if f"moment {i}" in bought and _tailed(block, moment))
+        # Ratios and sums of two noisy numbers have intervals for Laplace noise alone.
+        plain = not self.ranks and all(len(moments_of(aggregate, aggregates)) <= 1 for aggregate in aggregates)
+        try:
+            allocation = allocate(
+                self.target,
+                gaussian=self.gaussian,
+                choices=len(bought) + len(self.uncentred),
+                keys=not self.public,
+                weights=(*_weights(block, self.options, moments, gaussian=self.gaussian), *[1.0] * others),
+                groups=self.cells or 1 if self.public else 1,
+                alone=self.single and plain,
+                tails=tails,
+                spreads=len(tails) if _spreads(block, gaussian=self.gaussian) else 0,
+            )
+        except InvalidArgument as error:
+            if error.argument == "delta":
+                raise
+            raise too_little(self.target) from None  # no accountant takes the cost of such steps
+        return replace(self, allocation=allocation)
+
     def known_at(self, place: str) -> Known:
         """What is known about the choice there."""
         return next(known for known in self.known if known.place == place)
@@ -198,12 +225,12 @@ class Private:
             return False
         return not self.is_uncentred(self.moments[int(place.partition(" ")[2])])
 
-    @property
-    def level_of_pots(self) -> float:
-        """What is paid for a measure with a pot, on the average of these, if nothing is spent on bounds."""
-        pots = self.allocation.pots
-        paid = self.allocation.emptied(pots)
-        return sum(1 / paid.noise[i] for i in pots) / len(pots)
+    def level_at(self, place: str) -> float:
+        """The epsilon that is paid for the moment whose bound is found there, if no bound has to be bought.
+
+        Whatever is known of this bound or of others, it is the same.
+        """
+        return 1 / self.buying(()).noise_for(place)
 
     @property
     def shows_totals(self) -> bool:
@@ -267,31 +294,9 @@ def private_plan(block: Block, target: Target, options: Options, memory: Memory 
     if not block.row_level:
         limit = _known_bound(block, options, Moment("rows"), gaussian=gaussian)
         places += ["rows"] * (bool(ranks) and limit is None) + [f"distinct {i}" for i in range(len(distincts))]
-    # Ratios and sums of two noisy numbers have intervals for Laplace noise alone.
-    plain = not ranks and all(len(moments_of(aggregate, aggregates)) <= 1 for aggregate in aggregates)
-
-    def allocation(bought: Iterable[str]) -> Allocation:
-        listed = list(bought)
-        tails = tuple(i for i, moment in enumerate(moments) if f"moment {i}" in listed and _tailed(block, moment))
-        try:
-            return allocate(
-                target,
-                gaussian=gaussian,
-                choices=len(listed) + len(_uncentred(aggregates)),
-                keys=not public,
-                weights=(*_weights(block, options, moments, gaussian=gaussian), *[1.0] * (len(ranks) + len(distincts))),
-                groups=_cells(block) or 1 if public else 1,
-                alone=_single(block) and plain,
-                tails=tails,
-                spreads=len(tails) if _spreads(block, gaussian=gaussian) else 0,
-            )
-        except InvalidArgument as error:
-            if error.argument == "delta":
-                raise
-            raise too_little(target) from None  # no accountant takes the cost of such steps
-
     known = tuple(Known(place) for place in places)
-    plan = Private(block, options, moments, ranks, distincts, groups, gaussian, allocation(places), known)
+    nothing = Allocation(gaussian, 0.0, 0, 0.0, 0.0, 0.0, ())
+    plan = Private(block, options, moments, ranks, distincts, groups, gaussian, nothing, target, known).buying(places)
     check_drawable(plan, target)
     if public and plan.cells > MOST_CELLS:
         raise InvalidArgument(
@@ -300,7 +305,7 @@ def private_plan(block: Block, target: Target, options: Options, memory: Memory 
     if memory is None or not known:
         return plan
     known = memory.known(plan)
-    return replace(plan, allocation=allocation(one.place for one in known if not one.settled), known=known)
+    return replace(plan, known=known).buying(one.place for one in known if not one.settled)
 
 
 def plans_of(question: Question, target: Target, options: Options, memory: Memory | None = None) -> tuple[Private, ...]:

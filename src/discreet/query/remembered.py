@@ -85,6 +85,7 @@ class Choice:
     which the number of units above falls there if it was a curve, 0 if it was an end. Then `number` may lie between two
     candidates. `beyond` is how many more units were counted beyond a curve or an end than should be there, over the
     scale of the count's noise, or over ten if that is more (beyond an end a part of it); 0 if nothing was counted.
+    `surveyed` says that it was found for everybody, for as much as the measure costs.
     """
 
     number: float
@@ -100,6 +101,7 @@ class Choice:
     seen: float = 0.0
     steep: float = 0.0
     beyond: float = 0.0
+    surveyed: bool = False
 
     @property
     def surprised(self) -> bool:
@@ -125,11 +127,16 @@ class Choice:
             raise ValueError("half a look")
         if self.lost is None and any(told):
             raise ValueError("half a sketch")
+        if type(self.surveyed) is not bool:
+            raise ValueError("neither true nor false")
 
     @classmethod
     def read(cls, stored: Any) -> Choice | None:
         """The choice that `asdict` wrote; None if another release wrote something else."""
-        if not isinstance(stored, dict) or set(stored) != {field.name for field in fields(cls)}:
+        names = {field.name for field in fields(cls)}
+        if (
+            not isinstance(stored, dict) or set(stored) | {"surveyed"} != names
+        ):  # of which earlier releases knew nothing
             return None
         try:
             return cls(**stored)
@@ -251,7 +258,7 @@ class Memory:
 
     def _common(self, plan: Private, known: Known, smaller: float) -> Choice | None:
         """What was found for everybody, if the noise of this plan is not much larger or smaller."""
-        paid = of_row(plan.level_of_pots, (plan.block.rows_per_unit or 1) if plan.block.row_level else 1)
+        paid = of_row(plan.level_at(known.place), (plan.block.rows_per_unit or 1) if plan.block.row_level else 1)
         fit = [
             one
             for one in self.choices.get(known.common_digest, ())

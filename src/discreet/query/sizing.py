@@ -205,7 +205,7 @@ class _Steps:
         kinds = [self.found["n"][above == k] for k in range(1, len(ends) + 1)]
         return self.run.counted_apart(kinds, epsilon / self.rows)
 
-    def _ended(self, *, number: float, **facts: float) -> Choice:
+    def _ended(self, *, number: float, **facts: Any) -> Choice:
         """What was found; the rest of the pot is put aside."""
         self.run.left[self.measure] = _less(self.left)
         size = self.sketch.within(_SHARE_OF_UNITS, below=math.ceil(number))

@@ -22,12 +22,14 @@ surveys. So a budget of one analyst bounds what they learn beside the surveys, a
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Cost
 from discreet.query.allocation import of_row
 from discreet.query.choices import CANDIDATES
 from discreet.query.curve import Curve, shape_of
+from discreet.query.drawable import WIDEST
 from discreet.query.run import Run
 from discreet.query.sizing import whole_buckets
 from discreet.query.sketch import Sketch
@@ -70,18 +72,24 @@ class Survey:
     @property
     def cost(self) -> Cost:
         """What finding them costs."""
-        return len(self.places) * Cost.pure(self.plan.level_of_pots)
+        return sum((Cost.pure(self.plan.level_at(place)) for place in self.places), Cost.zero())
 
-    @property
+    @cached_property
     def after(self) -> Private:
         """The plan as it will be, but for the bounds."""
-        measures = [int(place.partition(" ")[2]) for place in self.places]
-        return replace(self.plan, allocation=self.plan.allocation.emptied(measures))
+        return self.plan.buying(
+            known.place for known in self.plan.known if not (known.settled or known.place in self.places)
+        )
 
     @property
-    def prepared(self) -> Private:
-        """The plan with what each step may spend; bounds are for the noise that questions will have."""
-        plan, level = self.after, self.plan.level_of_pots / _UP
+    def is_drawable(self) -> bool:
+        """Whether the noise of its steps can be drawn."""
+        rows = (self.plan.block.rows_per_unit or 1) if self.plan.block.row_level else 1
+        return all(rows / (_LOOK * self.plan.level_at(place)) <= WIDEST for place in self.places)
+
+    def prepared(self, place: str) -> Private:
+        """The plan with what each step for a place may spend; bounds are for the noise that questions will have."""
+        plan, level = self.after, self.plan.level_at(place) / _UP
         paid = replace(
             plan.allocation, choice=(1 - 2 * _LOOK - _SKETCH) * level, tail=_LOOK * level, sketched=_SKETCH * level
         )
@@ -89,13 +97,17 @@ class Survey:
 
     def made(self, session: Session, generator: Generator | None = None) -> dict[str, list[dict[str, Any]]]:
         """What was found, as the ledger keeps it: by the digests under which everybody's plans look for it."""
-        run = Surveying(session, self.prepared, generator)
+        run = Surveying(self, session, generator)
         find_bounds(run, self.places)
         return {digest: [asdict(choice)] for digest, choice in run.told}
 
 
 class Surveying(Run):
     """A block whose bounds are found, and which is not answered."""
+
+    def __init__(self, survey: Survey, session: Session, generator: Generator | None = None) -> None:
+        super().__init__(session, survey.after, generator)
+        self.survey = survey
 
     def _strongest(self, place: str, found: dict[str, NDArray[Any]], rows: int) -> float:
         """The largest preference for small bounds, by how steeply sizes fall, as far as a sketch shows it.
@@ -126,11 +138,13 @@ class Surveying(Run):
 
         Units that contribute nothing are left out: of them no bound cuts anything off.
         """
+        self.plan = self.survey.prepared(place)
         counted = sizes()
         some = whole_buckets(counted["f"]) > CANDIDATES[0]
         found = {name: numbers[some] for name, numbers in counted.items()}
         strongest = self._strongest(place, found, rows)
         chosen = self.bought(place, found, smallest=smallest, rows=rows, strongest=strongest)
+        chosen = replace(chosen, surveyed=True)
         self.told.append((self.plan.known_at(place).common_digest, chosen))
         return chosen.number
 
@@ -140,8 +154,9 @@ def surveys_of(plans: Iterable[Private]) -> tuple[Survey, ...]:
     found = []
     for plan in plans:
         wanted = tuple(known.place for known in plan.known if plan.is_surveyed(known.place) and not known.settled)
-        if wanted:
-            found.append(Survey(plan, wanted))
+        survey = Survey(plan, wanted)
+        if wanted and survey.is_drawable:
+            found.append(survey)
     return tuple(found)
 
 
