@@ -73,7 +73,7 @@ class Asked:
 
         That is what earlier answers have told, and what surveys have.
         """
-        if self.target is None or not self.plans:
+        if self.target is None or not any(plan.known for plan in self.plans):  # no bound is bought, at any price
             return self
         memory = Memory.of(self.plans, files, told, surveyed)
         plans = plans_of(self.question, self.target, self.options, memory)

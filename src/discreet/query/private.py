@@ -68,7 +68,7 @@ class Private:
     target: Target
     known: tuple[Known, ...] = ()
 
-    @property
+    @cached_property
     def cost(self) -> Cost:
         """What answering the block costs."""
         return self.allocation.cost
