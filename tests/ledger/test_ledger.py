@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import discreet
 from discreet import Budget, Cost, Filter, Ledger
 from discreet.errors import AdjacencyMismatch, BudgetExceeded, InvalidArgument, LedgerError
-from discreet.ledger import Entry, Head, Standing
+from discreet.ledger import Entry, Head, Standing, terms
 from discreet.ledger.price import in_words
 from discreet.ledger.releases import told_before
 from discreet.ledger.statements import driver_of
@@ -36,6 +36,15 @@ def reopened(ledger: Ledger) -> Ledger:
 
 
 # -------------------------------------------------------------------- spending
+
+
+@given(st.lists(st.fractions(min_value=0) | st.just(math.inf), min_size=1, max_size=15))
+def test_totals_are_read_as_they_were_written_also_by_who_has_not_written_them(totals: list[Fraction | float]) -> None:
+    text = terms.totals_text(tuple(totals))
+    remembered = terms.totals_from_text(text)
+    terms._READ.clear()
+    assert terms.totals_from_text(text) == remembered == tuple(totals)
+    assert terms.totals_text(remembered) == text
 
 
 def test_a_charge_is_durable_when_reserve_returns(ledger: Ledger) -> None:

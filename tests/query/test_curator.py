@@ -40,6 +40,26 @@ ROWS = 3000
 # -------------------------------------------------------------------- asking
 
 
+def test_a_plan_is_kept_for_the_same_words_price_and_limits_alone() -> None:
+    with opened() as curator:
+
+        def taken(text: str = COUNT, epsilon: float = 1.0, **call: Any) -> Any:
+            return curator._desk.take(text, epsilon=epsilon, delta=None, cost=None, call=call)
+
+        first = taken()
+        assert taken() is first
+        others = [taken(BY_CITY), taken(epsilon=0.5), taken(max_rows=3), taken(bounding="clip", max_rows=2)]
+        assert [other.cost.epsilon(0.0) for other in others[1:]] == pytest.approx([0.5, 1.0, 1.0], abs=1e-9)
+        assert [other.options.max_rows for other in others] == [None, None, 3, 2]
+        curator._desk.delta = 1e-9
+        assert taken().target.delta == 1e-9
+        assert first.target.delta != 1e-9
+        for i in range(300):
+            taken(epsilon=1.0 + i / 1000)
+        assert taken(epsilon=1.25).cost.epsilon(0.0) == pytest.approx(1.25)
+        assert len(curator._desk._asked) <= 128
+
+
 def test_a_price_that_protects_nobody_is_refused_in_its_own_words() -> None:
     with opened() as curator, pytest.raises(InvalidArgument, match="epsilon = 1000 is not allowed: above 600"):
         curator.sql(COUNT, epsilon=1000)

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Budget
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Terms", "described", "exact_text", "label", "totals_from_text", "totals_text"]
 
 _MICROSECOND = timedelta(microseconds=1)
+_KEPT = 256
+_READ: dict[str, tuple[Exact, ...]] = {}  # totals by their text
 
 
 @dataclass(frozen=True)
@@ -125,13 +126,25 @@ def exact_text(value: Exact) -> str:
 
 def totals_text(totals: tuple[Exact, ...]) -> str:
     """Totals as JSON text."""
-    return canonical([exact_text(total) for total in totals])
+    text = canonical([exact_text(total) for total in totals])
+    _keep(text, totals)
+    return text
 
 
-@lru_cache(maxsize=256)
 def totals_from_text(text: str) -> tuple[Exact, ...]:
     """The totals that `totals_text` wrote."""
-    return tuple(INFINITE if item == "inf" else Fraction(item) for item in json.loads(text))
+    totals = _READ.get(text)
+    if totals is None:
+        totals = tuple(INFINITE if item == "inf" else Fraction(item) for item in json.loads(text))
+        _keep(text, totals)
+    return totals
+
+
+def _keep(text: str, totals: tuple[Exact, ...]) -> None:
+    """What was written is what the next charge reads: it need not be taken apart again."""
+    if len(_READ) >= _KEPT:
+        _READ.clear()
+    _READ[text] = totals
 
 
 def _limit_row(limit: Limit) -> list[Any]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.accounting import Cost
 from discreet.arguments import nonnegative, positive
@@ -30,6 +30,9 @@ __all__ = ["Asked", "Desk"]
 
 _REMEMBERED = 128
 """So many plans are kept."""
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 _REFINED = 10
 """A refusal says for how much the question would be answered, to a thousandth of what was asked for."""
@@ -119,6 +122,7 @@ class Desk:
         self._policy, self._catalog = policy, catalog
         self.delta = delta  # of questions that state none
         self._questions: dict[str, Question] = {}  # by their text
+        self._asked: dict[tuple[str, Target | None, Options], Asked] = {}
 
     def take(
         self, text: str, *, epsilon: float | None, delta: float | None, cost: Cost | None, call: Mapping[str, Any]
@@ -141,16 +145,18 @@ class Desk:
         stated = {name: value for name, value in call.items() if value is not None}
         options = Options.of({**self._defaults(question), **written, **stated})
         options.check(question)
-        return Asked(question, target, options, () if target is None else plans_of(question, target, options))
+        asked = self._asked.get((text, target, options))
+        if asked is None:
+            asked = Asked(question, target, options, () if target is None else plans_of(question, target, options))
+            _keep(self._asked, (text, target, options), asked)
+        return asked
 
     def _parsed(self, text: str) -> Question:
         """The plan of the text, which depends on the text and the tables alone: it is kept for the next time."""
         question = self._questions.get(text)
         if question is None:
             question = parse(text, self._catalog)
-            if len(self._questions) >= _REMEMBERED:
-                self._questions.clear()
-            self._questions[text] = question
+            _keep(self._questions, text, question)
         return question
 
     def _defaults(self, question: Question) -> dict[str, int]:
@@ -165,3 +171,10 @@ class Desk:
                 if value is not None:
                     limits[limit] = min(value, limits.get(limit, value))
         return limits
+
+
+def _keep(known: dict[K, V], key: K, value: V) -> None:
+    """Write down what was made, for the next time; not everything for ever."""
+    if len(known) >= _REMEMBERED:
+        known.clear()
+    known[key] = value
