@@ -110,6 +110,15 @@ def test_candidates_too_unlikely_to_be_weighed_are_chosen_where_they_would_be(sc
             assert exponential_choice(scores, 1, generator=Scripted(word, *follows)).tolist() == [exact]
 
 
+def listed(*each: tuple[np.ndarray, np.ndarray]) -> Listed:
+    """Choices with these places listed, among all these scores."""
+    starts = np.cumsum([0, *(places.size for places, _ in each)])
+    places = [places for places, _ in each]
+    scores = [every[places] for places, every in each]
+    nothing = [np.zeros(0, dtype=np.int64)]
+    return Listed(starts, np.concatenate(places + nothing), np.concatenate(scores + nothing), lambda i: each[i][1])
+
+
 @given(scores=lists(sampled_from([0, -3, -63, -64, -65, -80, -400]), min_size=1, max_size=12), seed=SEEDS)
 def test_among_listed_candidates_the_choice_is_that_among_all(scores: list[int], seed: int) -> None:
     every, last = np.array(scores), len(scores) - 1
@@ -120,9 +129,9 @@ def test_among_listed_candidates_the_choice_is_that_among_all(scores: list[int],
     for word in words:
         for follows in ([0] * 9, [(1 << 64) - 1] * 9, [int(w) for w in SeededGenerator(seed + 1).words(9)]):
             exact = settle_choice(word, Scores(every), Fraction(1), Scripted(*follows))
-            for beside in ([], [Listed(np.arange(20), np.zeros(20, dtype=np.int64), lambda: np.zeros(20))]):
+            for beside in ([], [(np.arange(20), np.zeros(20, dtype=np.int64))]):
                 told = Scripted(word, *(0 for _ in beside), *follows)
-                chosen = listed_choices([Listed(places, every[places], lambda: every), *beside], generator=told)
+                chosen = listed_choices(listed((places, every), *beside), generator=told)
                 assert chosen.tolist() == [exact, *(0 for _ in beside)]
 
 
@@ -130,9 +139,9 @@ def test_choices_side_by_side_have_their_laws_and_are_independent(monkeypatch: p
     """However many are put into one table: of unequal lengths, each with its own scores."""
     scores = np.array([0, 1, 3, 0, -1])
     long = np.array([*([-70] * 30), 0, 1, -2])
-    listed = [Listed(np.arange(one.size), one, lambda one=one: one) for one in (scores, long)]
+    each = [(np.arange(one.size), one) for one in (scores, long)]
     monkeypatch.setattr(choice, "_TABLE", 200)
-    draws = listed_choices(listed * 20_000, scale=SCALE).reshape(-1, 2)
+    draws = listed_choices(listed(*each * 20_000), scale=SCALE).reshape(-1, 2)
     for factor, holds in ((1.0, True), (1.2, False)):
         laws = [softmax([factor * float(SCALE) * x for x in one.tolist()]) for one in (scores, long)]
         pairs = {(a, b): laws[0][a] * laws[1][b] for a, b in itertools.product(*laws)}
@@ -142,11 +151,11 @@ def test_choices_side_by_side_have_their_laws_and_are_independent(monkeypatch: p
 def test_choices_by_factors_beyond_floats_are_side_by_side_as_well() -> None:
     tiny = Fraction(1, 10**300)
     large = np.array([0, 10**18])
-    listed = Listed(np.arange(2), large, lambda: large)
-    draws = listed_choices([listed] * 4000, scale=tiny)
+    one = (np.arange(2), large)
+    draws = listed_choices(listed(*[one] * 4000), scale=tiny)
     assert 1800 < draws.sum() < 2200
-    assert listed_choices([listed] * 9, scale=10**300).tolist() == [1] * 9
-    assert listed_choices([], scale=1).tolist() == []
+    assert listed_choices(listed(*[one] * 9), scale=10**300).tolist() == [1] * 9
+    assert listed_choices(listed(), scale=1).tolist() == []
 
 
 @given(scores=lists(floats(-50, 50), min_size=1, max_size=12), seed=SEEDS)

@@ -151,8 +151,8 @@ def test_rows_counted_here_make_the_cells_that_the_engine_would(
     assert np.array_equal(here.total, there.total)
     assert here.total.sum() > 0
     for g in range(here.groups):
-        assert np.array_equal(here.up_to(g), there.up_to(g))
-        assert here.up_to(g)[-1] == here.total[g]
+        assert np.array_equal(below(here, g), below(there, g))
+        assert below(here, g)[-1] == here.total[g]
 
 
 @pytest.mark.parametrize("gaussian", [True, False])
@@ -205,68 +205,126 @@ def test_without_bounds_extremes_have_the_end_towards_the_answer_and_no_other(ki
     assert row["b_low"] <= row["b"]
 
 
+def below(cells: Cells, g: int) -> np.ndarray:
+    """The weight of one group below each edge: the same by itself and beside all others."""
+    alone, beside = cells.up_to(g, g + 1), cells.up_to(0, cells.groups).reshape(cells.groups, -1)[g]
+    assert np.array_equal(alone - alone[0], beside - beside[0])
+    return beside - beside[0]
+
+
 def spy_on_choices(monkeypatch: pytest.MonkeyPatch, saw: Callable[[Any], None]) -> None:
     """Tell the factor of the scores of every choice."""
 
-    def spied(choices: list[Listed], *, scale: Any, generator: Any) -> np.ndarray:
-        for _ in choices:
+    def spied(listed: Listed, *, scale: Any, generator: Any) -> np.ndarray:
+        for _ in listed.starts[1:]:
             saw(scale)
-        return listed_choices(choices, scale=scale, generator=generator)
+        return listed_choices(listed, scale=scale, generator=generator)
 
     for module in (ends_of, choice):
         monkeypatch.setattr(module, "listed_choices", spied)
 
 
-RISES = st.lists(st.sampled_from([0, 0, 0, 1, 5, 70, 4000]), min_size=1, max_size=60)
 FACTORS = st.sampled_from([Fraction(1, 1000), Fraction(1, 10), Fraction(3, 2), Fraction(40), Fraction(1, 10**30)])
 
 
-def check_listed(listed: Listed, scores: np.ndarray, factor: Fraction) -> None:
+def check_listed(listed: Listed, every: list[np.ndarray], factor: Fraction) -> None:
     """That the scores are these, and that those that are not listed are as far from the best as they should be."""
-    every = np.arange(scores.size)
-    assert np.array_equal(listed.everything(), scores)
-    assert np.array_equal(scores[listed.places], listed.scores)
-    assert np.all(np.diff(listed.places) > 0)
-    assert listed.places[0] == 0
-    assert listed.places[-1] == every[-1]
-    others = np.setdiff1d(every, listed.places)
-    assert all(factor * (int(listed.scores.max()) - int(scores[i])) >= FAR for i in others)
+    assert len(listed.starts) == len(every) + 1
+    for i, scores in enumerate(every):
+        some = slice(listed.starts[i], listed.starts[i + 1])
+        places, told = listed.places[some], listed.scores[some]
+        assert np.array_equal(listed.everything(i), scores)
+        assert np.array_equal(scores[places], told)
+        assert np.all(np.diff(places) > 0)
+        assert (places[0], places[-1]) == (0, scores.size - 1)
+        others = np.setdiff1d(np.arange(scores.size), places)
+        assert all(factor * (int(told.max()) - int(scores[j])) >= FAR for j in others)
 
 
-@given(rises=RISES, start=st.integers(-9000, 200), slope=st.sampled_from([0, 0, 1, 30]), factor=FACTORS)
+def edges_of(groups: list[tuple[list[int], int]], slope: int) -> Edges:
+    """S of groups that rise so at each of their cells, from there."""
+    rises = np.concatenate([[0, *rises] for rises, _ in groups])
+    return Edges(np.cumsum(rises), slope, np.array([start for _, start in groups]))
+
+
+@st.composite
+def side_by_side(draw: st.DrawFn) -> list[tuple[list[int], int]]:
+    """Up to four groups with as many cells each: by how much S rises at them, and from where."""
+    cells = draw(st.integers(1, 60))
+    rises = st.lists(st.sampled_from([0, 0, 0, 1, 5, 70, 4000]), min_size=cells, max_size=cells)
+    return draw(st.lists(st.tuples(rises, st.integers(-9000, 200)), min_size=1, max_size=4))
+
+
+@given(groups=side_by_side(), slope=st.sampled_from([0, 0, 1, 30]), factor=FACTORS)
 def test_cells_that_are_not_looked_at_could_not_have_been_chosen(
-    rises: list[int], start: int, slope: int, factor: Fraction
+    groups: list[tuple[list[int], int]], slope: int, factor: Fraction
 ) -> None:
     for steps in (1, 3):
-        s = start + steps * np.cumsum([0, *rises])
-        against = slope * np.arange(len(rises))
-        fits = np.minimum(np.minimum(-s[:-1], s[1:]), 0) - against
-        listed = choice._Fits(Edges(np.cumsum([0, *rises]), steps, start), against).listed(factor)
-        check_listed(listed, fits, factor)
-    if factor == 40 and len(rises) > 9 and min(rises) > 1:
-        assert listed.places.size <= 4
+        every = []
+        for rises, start in groups:
+            s = start + steps * np.cumsum([0, *rises])
+            against = slope * np.arange(len(rises))
+            every.append(np.minimum(np.minimum(-s[:-1], s[1:]), 0) - against)
+        listed = choice._Fits(edges_of(groups, steps), against).listed(factor)
+        check_listed(listed, every, factor)
+    if factor == 40 and all(len(rises) > 9 and min(rises) > 1 for rises, _ in groups):
+        assert listed.places.size <= 4 * len(groups)
 
 
 @given(
-    rises=RISES,
-    start=st.integers(-9000, 200),
-    index=st.integers(0, 59),
-    sides=st.sampled_from([(True, True), (True, False), (False, True)]),
-    aim=st.sampled_from([0, 3, 60, 2000]),
+    groups=side_by_side(),
+    wanted=st.lists(
+        st.tuples(
+            st.integers(0, 59),
+            st.sampled_from([(True, True), (True, False), (False, True)]),
+            st.sampled_from([0, 3, 60, 2000]),
+        ),
+        max_size=4,
+    ),
     slope=st.sampled_from([0, 0, 1, 30]),
     factor=FACTORS,
 )
 def test_intervals_that_are_not_looked_at_could_not_have_been_chosen(
-    rises: list[int], start: int, index: int, sides: tuple[bool, bool], aim: int, slope: int, factor: Fraction
+    groups: list[tuple[list[int], int]], wanted: list[tuple[int, tuple[bool, bool], int]], slope: int, factor: Fraction
 ) -> None:
-    cells, index = len(rises), index % len(rises)
-    s = start + np.cumsum([0, *rises])
-    left = np.array([-s[max(index - h, 0)] for h in range(cells)])
-    right = np.array([s[min(index + 1 + h, cells)] for h in range(cells)])
-    held = np.minimum(left, right) if all(sides) else left[: index + 1] if sides[0] else right[: cells - index]
-    against = slope * np.arange(held.size)
-    around = ends_of._Around(Edges(np.cumsum([0, *rises]), 1, start), index, *sides, aim, against if slope else None)
-    check_listed(around.listed(factor), -np.abs(held - aim) - against, factor)
+    cells, every = len(groups[0][0]), []
+    asked = [(index % cells, sides, aim) for index, sides, aim in wanted[: len(groups)]]
+    for (rises, start), (index, sides, aim) in zip(groups, asked, strict=False):
+        s = start + np.cumsum([0, *rises])
+        left = np.array([-s[max(index - h, 0)] for h in range(cells)])
+        right = np.array([s[min(index + 1 + h, cells)] for h in range(cells)])
+        held = np.minimum(left, right) if all(sides) else left[: index + 1] if sides[0] else right[: cells - index]
+        every.append(-np.abs(held - aim) - slope * np.arange(held.size))
+    around = ends_of._Around(
+        edges_of(groups, 1),
+        np.arange(len(asked)),
+        np.array([index for index, _, _ in asked], dtype=np.int64),
+        np.array([sides[0] for _, sides, _ in asked], dtype=bool),
+        np.array([sides[1] for _, sides, _ in asked], dtype=bool),
+        np.array([aim for _, _, aim in asked], dtype=np.int64),
+        lambda _, h: slope * h,
+    )
+    check_listed(around.listed(factor), every, factor)
+
+
+@given(
+    index=st.integers(0, 30),
+    h=st.integers(0, 30),
+    kind=st.sampled_from(["down", "up", "wide", "nothing"]),
+    beside=st.sampled_from(["down", "up", "wide", "nothing"]),
+)
+def test_ends_far_away_are_less_preferred_whatever_is_asked_beside(index: int, h: int, kind: str, beside: str) -> None:
+    distance, folds = np.arange(31.0) ** 1.5, np.cumsum(np.linspace(0.0, 2.0, 31))
+    kinds = {name: np.array([kind == name, beside == name]) for name in ("down", "up", "wide")}
+    against = ends_of._Against(Fraction(1, 7), np.array([index, 4]), distance, folds, **kinds)
+    low, high = max(index - h, 0), min(index + h, 30)
+    away = {
+        "down": distance[index] - distance[low],
+        "up": distance[high] - distance[index],
+        "wide": max(folds[high] - folds[index], folds[index] - folds[low]),
+        "nothing": 0.0,
+    }[kind]
+    assert against(np.array([1, 0, 1]), np.array([2, h, 3]))[1] == round(7 * away)
 
 
 @pytest.mark.parametrize("many", [0, 1 << 20], ids=["bisection", "choice"])
@@ -634,7 +692,7 @@ def test_groups_that_are_left_out_leave_the_others_as_they_are() -> None:
     assert some.groups == 3
     assert np.array_equal(some.total, cells.total[where])
     for g, of in enumerate(np.flatnonzero(where)):
-        assert np.array_equal(some.up_to(g), cells.up_to(int(of)))
+        assert np.array_equal(below(some, g), below(cells, int(of)))
     assert cells.only(np.zeros(5, dtype=bool)).groups == 0
 
 

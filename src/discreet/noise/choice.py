@@ -16,7 +16,7 @@ import bisect
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -24,10 +24,10 @@ from discreet.noise.certified import exp_minus
 from discreet.noise.coins import settle, shape_of
 from discreet.noise.generator import chosen_generator
 from discreet.noise.integers import uniform_integers
-from discreet.noise.scores import Scores, factor_of
+from discreet.noise.scores import Scores, exponents_of_each, factor_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -89,56 +89,58 @@ def exponential_choice(
 
 @dataclass(frozen=True)
 class Listed:
-    """Some candidates of a choice, those that matter, for whoever knows which ones do.
+    """Some candidates of each of several choices, those that matter, for whoever knows which ones do.
 
-    `places` are their indices in ascending order, the first and the last of all among them, and `scores` theirs; the
-    caller vouches that every other one is at least FAR / scale below the best. `everything` gives the scores of all,
-    and is called where a word may mean one that is not listed.
+    One choice after the other; `starts` says where each begins, and at last where all end. `places` are the indices of
+    candidates in ascending order, the first and the last of all among them, and `scores` theirs; the caller vouches
+    that every other one is at least FAR / scale below the best. `everything` gives the scores of all candidates of one
+    choice, and is called where a word may mean one that is not listed.
     """
 
+    starts: NDArray[np.int64]
     places: NDArray[np.int64]
     scores: NDArray[np.int64]
-    everything: Callable[[], NDArray[np.int64]]
+    everything: Callable[[int], NDArray[np.int64]]
 
 
-def listed_choices(
-    choices: Sequence[Listed], *, scale: object = 1, generator: Generator | None = None
-) -> NDArray[np.int64]:
+def listed_choices(listed: Listed, *, scale: object = 1, generator: Generator | None = None) -> NDArray[np.int64]:
     """For each of them what `exponential_choice` chooses among all its candidates, by one word each.
 
     They are put side by side, in rows of equal length that end with weights of 0: what holds for the ends of one list
     of weights (see `cumulative`) holds for every row.
     """
     factor, source = factor_of(scale), chosen_generator(generator)
-    chosen = np.zeros(len(choices), dtype=np.int64)
+    widths = np.diff(listed.starts)
+    chosen = np.zeros(widths.size, dtype=np.int64)
     done = 0
-    while done < len(choices):
-        widths = np.maximum.accumulate([one.scores.size for one in choices[done : done + _TOGETHER]])
-        size = max(1, int(np.searchsorted(widths * np.arange(1, widths.size + 1), _TABLE, side="right")))
-        chosen[done : done + size] = _side_by_side(choices[done : done + size], factor, source)
-        done += size
+    while done < widths.size:
+        wide = np.maximum.accumulate(widths[done : done + _TOGETHER])
+        end = done + max(1, int(np.searchsorted(wide * np.arange(1, wide.size + 1), _TABLE, side="right")))
+        chosen[done:end] = _side_by_side(listed, done, end, factor, source)
+        done = end
     return chosen
 
 
-def _side_by_side(choices: Sequence[Listed], factor: Fraction, source: Generator) -> NDArray[np.int64]:
-    sizes = np.array([one.scores.size for one in choices])
-    exponents = np.full((sizes.size, int(sizes.max())), math.inf)
-    for row, one in zip(exponents, choices, strict=True):
-        row[: one.scores.size] = Scores(one.scores).exponents(factor)
+def _side_by_side(listed: Listed, begin: int, end: int, factor: Fraction, source: Generator) -> NDArray[np.int64]:
+    """What is chosen in those from `begin` up to `end`, which is not one of them."""
+    starts = listed.starts[begin : end + 1]
+    sizes, some = np.diff(starts), slice(int(starts[0]), int(starts[-1]))
+    exponents, width = exponents_of_each(listed.scores[some], starts - starts[0], factor), int(sizes.max())
+    if exponents.size < sizes.size * width:  # of unequal lengths
+        padded = np.full((sizes.size, width), math.inf)
+        padded[np.arange(width) < sizes[:, None]] = exponents
+        exponents = padded
+    exponents = exponents.reshape(sizes.size, width)
     ends = _weights(exponents).cumsum(axis=1)
     words = source.words(sizes.size)
-    slack = np.array([_slack(int(one.places[-1]) + 1) for one in choices])
-    starts, total = (words >> _SHIFT) * _UNSEEN, ends[:, -1]
-    first = (ends <= ((starts - slack) * total)[:, None]).sum(axis=1)
-    last = (ends <= ((starts + _UNSEEN + slack) * total)[:, None]).sum(axis=1)
-    clear = (first == last) | (first == sizes - 1)
-    return np.array(
-        [
-            one.places[place] if known else settle_choice(int(word), Scores(one.everything()), factor, source)
-            for one, place, known, word in zip(choices, first, clear, words, strict=True)
-        ],
-        dtype=np.int64,
-    )
+    slack = _slack(listed.places[starts[1:] - 1] + 1)
+    lower, total = (words >> _SHIFT) * _UNSEEN, ends[:, -1]
+    first = (ends <= ((lower - slack) * total)[:, None]).sum(axis=1)
+    last = (ends <= ((lower + _UNSEEN + slack) * total)[:, None]).sum(axis=1)
+    chosen: NDArray[np.int64] = listed.places[starts[:-1] + first]
+    for i in np.flatnonzero((first != last) & (first != sizes - 1)).tolist():
+        chosen[i] = settle_choice(int(words[i]), Scores(listed.everything(begin + i)), factor, source)
+    return chosen
 
 
 def _place_of(word: int, ends: NDArray[np.float64], slack: float) -> int | None:
@@ -164,12 +166,12 @@ def cumulative(candidates: Scores, factor: Fraction) -> tuple[NDArray[np.int64],
     close = exponents < FAR
     close[0] = close[-1] = True
     near = np.flatnonzero(close)
-    return near, _weights(exponents[near]).cumsum(), _slack(len(exponents))
+    return near, _weights(exponents[near]).cumsum(), float(_slack(len(exponents)))
 
 
-def _slack(n: int) -> float:
-    """What `cumulative` says of n candidates, of which all that matter are listed."""
-    return 4 * (EXP_ERROR + _EXPONENT_ERROR * (1 + math.log(n)) + n * 2.0**-52)
+def _slack(n: Any) -> Any:
+    """What `cumulative` says of n candidates, of which all that matter are listed; also for an array of numbers."""
+    return 4 * (EXP_ERROR + _EXPONENT_ERROR * (1 + np.log(n)) + n * 2.0**-52)
 
 
 def float_weights(candidates: Scores, factor: Fraction) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from discreet.errors import InvalidArgument
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Scores", "factor_of"]
+__all__ = ["Scores", "exponents_of_each", "factor_of"]
 
 _ADVICE = "pass a non-empty one-dimensional array or list of finite ints, Fractions or floats, one score per candidate"
 _SMALLEST = 5e-324
@@ -48,8 +48,7 @@ class Scores:
             self._best = Fraction(top)
         else:
             largest = values.max()
-            # the difference wraps around to its true value in [0, 2^64), which is then rounded once
-            self.gaps = (largest.view(np.uint64) - values.view(np.uint64)).astype(np.float64)
+            self.gaps = _gaps(largest, values)
             self._best = Fraction(int(largest))
 
     def __len__(self) -> int:
@@ -57,8 +56,8 @@ class Scores:
 
     def exponents(self, factor: Fraction) -> NDArray[np.float64]:
         """factor * gap as floats, within a relative 2^-50 of the exact product; infinite only if it exceeds 1e18."""
-        multiplier = _rounded(factor)
-        if not _SMALLEST_FACTOR <= multiplier <= _LARGEST_FACTOR:  # too extreme for one rounding
+        multiplier = _moderate(factor)
+        if multiplier is None:
             return np.array([_rounded(factor * self.gap(i)) for i in range(len(self))])
         with np.errstate(over="ignore", under="ignore"):
             return self.gaps * multiplier
@@ -76,6 +75,19 @@ class Scores:
         if isinstance(value, Fraction):
             return self._best - value
         return self._best - (Fraction(float(value)) if isinstance(value, np.floating) else Fraction(int(value)))
+
+
+def exponents_of_each(scores: NDArray[np.int64], starts: NDArray[np.int64], factor: Fraction) -> NDArray[np.float64]:
+    """What `exponents` gives, for several lists of scores one after the other; none is empty.
+
+    `starts` says where each begins, and at last where all end.
+    """
+    best = np.repeat(np.maximum.reduceat(scores, starts[:-1]), np.diff(starts))
+    multiplier = _moderate(factor)
+    if multiplier is None:
+        exact = (factor * (one - other) for one, other in zip(best.tolist(), scores.tolist(), strict=True))
+        return np.array([_rounded(gap) for gap in exact])
+    return _gaps(best, scores) * multiplier
 
 
 def factor_of(scale: object) -> Fraction:
@@ -110,6 +122,18 @@ def _canonical(scores: object, argument: str) -> NDArray[Any] | list[Fraction]:
     if not all(isinstance(score, numbers.Rational) or math.isfinite(score) for score in scores):
         raise InvalidArgument(argument, described(scores), _ADVICE)
     return [rational(argument, score) for score in scores]
+
+
+def _gaps(best: Any, values: NDArray[Any]) -> NDArray[np.float64]:
+    """By how much 64-bit integers are below others: that wraps around to its true value, which is rounded once."""
+    gaps: NDArray[np.float64] = (best.view(np.uint64) - values.view(np.uint64)).astype(np.float64)
+    return gaps
+
+
+def _moderate(factor: Fraction) -> float | None:
+    """The factor as a float; None if it is too extreme for one rounding of its products."""
+    multiplier = _rounded(factor)
+    return multiplier if _SMALLEST_FACTOR <= multiplier <= _LARGEST_FACTOR else None
 
 
 def _rounded(exact: Fraction) -> float:

@@ -57,11 +57,15 @@ class Cells:
         )
         return found
 
-    def up_to(self, g: int) -> NDArray[np.int64]:
-        """The weight of one group below each edge: that of the first cell, where it is 0, and the upper ones of all."""
-        low, high = np.searchsorted(self._key, [self._offset[g], self._offset[g] + self._span])
-        weights = np.zeros(self._span, dtype=np.int64)
-        np.add.at(weights, self._key[low:high] - self._offset[g] + 1, np.diff(self._sums[low : high + 1]))
+    def up_to(self, begin: int, end: int) -> NDArray[np.int64]:
+        """The weight below each edge of the groups from `begin` up to `end`, and that of those groups before it.
+
+        Edges are the lower one of the first cell and the upper ones of all. Not to be written to.
+        """
+        first = int(self._offset[begin])
+        low, high = np.searchsorted(self._key, [first, first + (end - begin) * self._span])
+        weights = np.zeros((end - begin) * self._span, dtype=np.int64)
+        np.add.at(weights, self._key[low:high] - first + 1, np.diff(self._sums[low : high + 1]))
         return weights.cumsum()
 
 
@@ -69,20 +73,19 @@ class TalliedCells(Cells):
     """The same from the number of rows in every cell of every group, each row of the same weight.
 
     Group after group, they begin with a 0 in front of the first cell. The array is taken over: it will hold the weights
-    up to and including each cell.
+    up to and including each cell, with those of all groups before.
     """
 
     def __init__(self, rows: NDArray[np.int64], weight: int, scale: Scale) -> None:
-        rows *= weight
-        up_to = rows.reshape(-1, scale.span + 1)
-        np.cumsum(up_to, axis=1, out=up_to)
-        self._take(up_to, scale)
+        if weight != 1:
+            rows *= weight
+        self._take(np.cumsum(rows, out=rows).reshape(-1, scale.span + 1), scale)
 
     def _take(self, up_to: NDArray[np.int64], scale: Scale) -> None:
         self.groups, self.scale = len(up_to), scale
         self.first, self.last = scale.cells
         self._up_to = up_to
-        self.total = up_to[:, -1].copy()
+        self.total = up_to[:, -1] - up_to[:, 0]
 
     @staticmethod
     def place(group: str, cell: str, scale: Scale) -> str:
@@ -97,10 +100,10 @@ class TalliedCells(Cells):
 
     def below(self, place: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each group the weight in cells up to and including this one."""
-        found: NDArray[np.int64] = self._up_to[np.arange(self.groups), place - self.first + 1]
+        found: NDArray[np.int64] = self._up_to[np.arange(self.groups), place - self.first + 1] - self._up_to[:, 0]
         return found
 
-    def up_to(self, g: int) -> NDArray[np.int64]:
-        """The weight of one group below each edge; not to be written to."""
-        found: NDArray[np.int64] = self._up_to[g]
+    def up_to(self, begin: int, end: int) -> NDArray[np.int64]:
+        """The weight below each edge of these groups, and that of groups before; not to be written to."""
+        found: NDArray[np.int64] = self._up_to[begin:end].reshape(-1)
         return found

@@ -32,15 +32,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.noise import rounded_laplace
-from discreet.noise.choice import FAR, Listed, listed_choices
+from discreet.noise.choice import Listed, listed_choices
 from discreet.query.ranks.answer import RankAnswer
 from discreet.query.ranks.edges import Edges
-from discreet.query.ranks.ends import Ends, preferred, spanned
+from discreet.query.ranks.ends import Ends, preferred
+from discreet.query.ranks.spans import Spans, far, whole_numbers
 from discreet.query.ranks.statistic import Statistic
 from discreet.query.ranks.support import Support
 
@@ -59,7 +60,7 @@ _COUNTED = 0.02  # … and for the number of rows
 _AROUND_OF_SQUARE = 0.28  # … and of the square of mu
 _ORDINARY = 0.25  # of MIN and MAX, how much of the preference for ordinary values: else MIN of large ones would be 0
 _WIDEST = 1e12  # Laplace noise is drawn up to this scale; beyond, nothing is known of the number of rows
-_TOGETHER = 1 << 20  # cells of groups that are looked at together
+_TOGETHER = 1 << 19  # cells of groups that are looked at together
 _PER_LEVEL = math.sqrt(2 * math.pi) / 4 * (1 + 1e-9)  # K
 
 
@@ -160,15 +161,15 @@ def picked(
     place = np.empty(cells.groups)
     left, right = np.full(cells.groups, float(cells.first)), np.full(cells.groups, cells.last + 1.0)
     together = max(1, _TOGETHER // every.size)
-    for some in np.split(np.arange(cells.groups), range(together, cells.groups, together)):
-        groups = some.tolist()
-        sums = [Edges.of(cells, g, statistic) for g in groups]
-        fits = [_Fits(one, preference).listed(factor) for one in sums]
+    for begin in range(0, cells.groups, together):
+        some = slice(begin, min(begin + together, cells.groups))
+        edges = Edges.of(cells, some.start, some.stop, statistic)
+        fits = _Fits(edges, preference).listed(factor)
         chosen = listed_choices(fits, scale=factor, generator=generator)
         place[some] = cells.first + chosen + within
         if ends is not None:
-            begin, end = ends.chosen(sums, chosen, groups, generator)
-            left[some], right[some] = cells.first + begin, cells.first + end
+            low, high = ends.chosen(edges, chosen, some, generator)
+            left[some], right[some] = cells.first + low, cells.first + high
     if extreme:
         return replace(RankAnswer.extreme(cells.scale, place, function=aggregate.function), doubt=support.doubt)
     first, last = np.full(place.shape, float(cells.first)), np.full(place.shape, cells.last + 1.0)
@@ -177,24 +178,29 @@ def picked(
 
 @dataclass(frozen=True)
 class _Fits:
-    """The cells of one group as candidates: S at all edges, and what speaks against each cell."""
+    """The cells of groups as candidates: S at all edges, and what speaks against each cell."""
 
     s: Edges
     preference: NDArray[np.int64]
 
     def listed(self, factor: Fraction) -> Listed:
-        """The cells but those far from where S changes sign, of which there are thousands."""
-        cells = self.s.cells
-        middle = min(max(self.s.reaching(0) - 1, 0), cells - 1)
+        """The cells of each group but those far from where S changes sign, of which there are thousands."""
+        s, rows = self.s, np.arange(self.s.groups)
+        middle = np.clip(s.reaching(rows, whole_numbers(0, rows.size)) - 1, 0, s.cells - 1)
         # What fits worse than this is FAR below the cell where S changes sign, whatever is preferred.
-        fit = min(-self.s.at_one(middle), self.s.at_one(middle + 1), 0) - int(self.preference[middle])
-        worst = fit - -(-FAR * factor.denominator // factor.numerator)
-        low, high = self.s.reaching(worst) - 1, self.s.reaching(1 - worst)
-        places = spanned(low, high, cells)
-        return Listed(places, self.of(places), lambda: self.of(np.arange(cells)))
+        worst = self.of(rows, middle).astype(object) - far(factor)
+        low, high = s.reaching(rows, worst) - 1, s.reaching(rows, 1 - worst)
+        spans = Spans.of(low, high, np.full(rows.size, s.cells))
+        every = np.arange(s.cells)
+        return Listed(
+            spans.starts,
+            spans.numbers,
+            spans.scored(self.of),
+            lambda i: self.of(i, every),
+        )
 
-    def of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The scores of these cells."""
-        fits = np.minimum(np.minimum(-self.s.at(places), self.s.at(places + 1)), 0)
+    def of(self, rows: Any, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The scores of cells of one group, or of one each."""
+        fits = np.minimum(np.minimum(-self.s.at(rows, places), self.s.at(rows, places + 1)), 0)
         scores: NDArray[np.int64] = fits - self.preference[places]
         return scores

@@ -30,16 +30,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.noise.choice import FAR, Listed, listed_choices
+from discreet.noise.choice import Listed, listed_choices
+from discreet.query.ranks.spans import Spans, far
 from discreet.query.ranks.statistic import VARIED
 from discreet.query.ranks.support import ENOUGH
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from discreet.query.ranks.edges import Edges
     from discreet.query.ranks.statistic import Statistic
 
-__all__ = ["Ends", "preferred", "spanned"]
+__all__ = ["Ends", "preferred"]
 
 _LARGEST = 2.0**60  # no interval needs to aim at more: no table has so many rows
 _FAILS = 1 / 23  # of intervals of 95 %, by the claim
@@ -125,118 +127,152 @@ class Ends:
         )
 
     def chosen(
-        self, sums: Sequence[Edges], indices: NDArray[np.int64], groups: Sequence[int], generator: Generator | None
+        self, s: Edges, indices: NDArray[np.int64], groups: slice, generator: Generator | None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The edges between which the quantile is, as numbers of edges, for groups of which these cells were chosen."""
-        cells = sums[0].cells if sums else 0
-        begin, end = np.zeros(len(sums), dtype=np.int64), np.full(len(sums), cells)
-        around = [self._around(s, int(index), g) for s, index, g in zip(sums, indices, groups, strict=True)]
-        drawn = [i for i, one in enumerate(around) if one.below or one.above]
-        listed = [around[i].listed(self.factor) for i in drawn]
+        begin, end = np.zeros(s.groups, dtype=np.int64), np.full(s.groups, s.cells)
+        around = self._around(s, indices, groups)
         # Cells that are no whole numbers are narrow, and one more on either side makes up for their edges.
-        far = listed_choices(listed, scale=self.factor, generator=generator) + self.narrow
-        for i, h in zip(drawn, far.tolist(), strict=True):
-            if around[i].below:
-                begin[i] = max(around[i].index - h, 0)
-            if around[i].above:
-                end[i] = min(around[i].index + 1 + h, cells)
+        far = listed_choices(around.listed(self.factor), scale=self.factor, generator=generator) + self.narrow
+        low, high = around.index - far, around.index + 1 + far
+        begin[around.rows] = np.where(around.below, np.maximum(low, 0), 0)
+        end[around.rows] = np.where(around.above, np.minimum(high, s.cells), s.cells)
         return begin, end
 
-    def _around(self, s: Edges, index: int, g: int) -> _Around:
-        """What an interval around this cell of group g may be."""
-        below, above = (bool(side[g]) for side in self.told)
-        if not (below and above):
-            wide = self._wide(index, g)
-            if wide is not None:
-                return _Around(s, index, True, True, round(float(self.aims[g])), preferred(wide, self.factor))
-        if below == above:
-            return _Around(s, index, below, above, round(float(self.aims[g])), None)
-        # There are thousands of cells that no value reaches: the farther, the less preferred.
-        away = np.abs(self.distance - self.distance[index])
-        away = away[index::-1] if below else away[index:]
-        return _Around(s, index, below, above, round(float(self.aims_of_one[g])), preferred(away, self.factor))
+    def _around(self, s: Edges, indices: NDArray[np.int64], groups: slice) -> _Around:
+        """What intervals around these cells may be, for the groups that have an end."""
+        below, above = (side[groups].copy() for side in self.told)
+        both = below & above
+        beyond = self.beyond[groups]
+        wide = np.array(
+            [not told and self._is_wide(int(i), b) for told, i, b in zip(both, indices, beyond, strict=True)],
+            dtype=bool,
+        )
+        below, above = below | wide, above | wide
+        aims = np.where(below == above, self.aims[groups], self.aims_of_one[groups])
+        rows = np.flatnonzero(below | above)
+        return _Around(
+            s,
+            rows,
+            indices[rows],
+            below[rows],
+            above[rows],
+            np.rint(aims[rows]).astype(np.int64),
+            _Against(
+                self.factor,
+                indices[rows],
+                self.distance,
+                self.folds,
+                # There are thousands of cells that no value reaches: the farther, the less preferred.
+                down=below[rows] & ~above[rows],
+                up=above[rows] & ~below[rows],
+                wide=wide[rows],
+            ),
+        )
 
-    def _wide(self, index: int, g: int) -> NDArray[np.float64] | None:
-        """By how many factors of e each h goes away from the cell, if to prefer narrow ones is enough for both ends."""
-        if self.folds is None or self.beyond[g] < _CLEAR:
-            return None
-        steps = np.arange(len(self.folds))
-        up, down = np.minimum(index + steps, steps[-1]), np.maximum(index - steps, 0)
-        away = np.maximum(self.folds[up] - self.folds[index], self.folds[index] - self.folds[down])
-        return away if self.beyond[g] > _margin(float(np.exp(-away).sum())) else None
+    def _is_wide(self, index: int, beyond: float) -> bool:
+        """Whether to prefer narrow intervals is enough for both ends to be told."""
+        if self.folds is None or beyond < _CLEAR:
+            return False
+        away = _folded(self.folds, index, np.arange(len(self.folds)))
+        return beyond > _margin(float(np.exp(-away).sum()))
+
+
+@dataclass(frozen=True)
+class _Against:
+    """What speaks against each number h of cells around the cells `index`, in units of scores: nothing by itself.
+
+    Where an interval goes `down` or `up` alone it is how far its end is away; where it is `wide`, by how many factors
+    of e it goes away.
+    """
+
+    factor: Fraction
+    index: NDArray[np.int64]
+    distance: NDArray[np.float64]
+    folds: NDArray[np.float64] | None
+    down: NDArray[np.bool_]
+    up: NDArray[np.bool_]
+    wide: NDArray[np.bool_]
+
+    def __call__(self, which: Any, h: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For these h of the interval of that number, or of one each."""
+        if not (self.down | self.up | self.wide).any():
+            return np.zeros(h.size, dtype=np.int64)
+        away, index, last = np.zeros(h.size), self.index[which], len(self.distance) - 1
+        for side, sign in ((self.down[which], -1), (self.up[which], 1)):
+            if side.any():
+                end = np.clip(index + sign * h, 0, last)
+                away = np.where(side, np.abs(self.distance[end] - self.distance[index]), away)
+        wide = self.wide[which]
+        if self.folds is not None and wide.any():
+            away = np.where(wide, _folded(self.folds, index, h), away)
+        return preferred(away, self.factor)
+
+
+def _folded(folds: NDArray[np.float64], index: Any, h: NDArray[np.int64]) -> NDArray[np.float64]:
+    """By how many factors of e an interval goes away from its cell that has so many cells on either side."""
+    up, down = np.minimum(index + h, len(folds) - 1), np.maximum(index - h, 0)
+    away: NDArray[np.float64] = np.maximum(folds[up] - folds[index], folds[index] - folds[down])
+    return away
 
 
 @dataclass(frozen=True)
 class _Around:
-    """Numbers h of cells on either side of a cell, or on one, as candidates for an interval that aims at m(h) = s.
+    """Numbers h of cells on either side of cells, or on one, as candidates for intervals that aim at m(h) = s.
 
-    Beyond the grid S is what it is at its end. `preference` is what speaks against each h.
+    `rows` are the groups of the intervals, by their numbers in `s`. Beyond the grid S is what it is at its end.
+    `against` is what speaks against each h.
     """
 
     s: Edges
-    index: int
-    below: bool
-    above: bool
-    aim: int
-    preference: NDArray[np.int64] | None
+    rows: NDArray[np.int64]
+    index: NDArray[np.int64]
+    below: NDArray[np.bool_]
+    above: NDArray[np.bool_]
+    aim: NDArray[np.int64]
+    against: Callable[[Any, NDArray[np.int64]], NDArray[np.int64]]
 
-    @property
-    def size(self) -> int:
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
         """How many h there are."""
-        if self.below and self.above:
-            return self.s.cells
-        return self.index + 1 if self.below else self.s.cells - self.index
+        cells = self.s.cells
+        both = self.below & self.above
+        return np.where(both, cells, np.where(self.below, self.index + 1, cells - self.index))
 
     def listed(self, factor: Fraction) -> Listed:
         """The candidates but those of which m(h) is far from what is aimed at."""
-        near = min(self._reaching(self.aim), self.size - 1)
-        best = max(self._score(max(near - 1, 0)), self._score(near))
+        every = np.arange(self.rows.size)
+        aim = self.aim.astype(object)
+        near = np.minimum(self._reaching(aim), self.sizes - 1)
+        best = np.maximum(self._scores(every, np.maximum(near - 1, 0)), self._scores(every, near))
         # What is farther from the aim is FAR below the best of these two, whatever is preferred.
-        worst = best - -(-FAR * factor.denominator // factor.numerator)
-        places = spanned(self._reaching(self.aim + worst), self._reaching(self.aim - worst + 1), self.size)
-        return Listed(places, self._scores(places), lambda: self._scores(np.arange(self.size)))
+        worst = best.astype(object) - far(factor)
+        spans = Spans.of(self._reaching(aim + worst), self._reaching(aim - worst + 1), self.sizes)
+        return Listed(spans.starts, spans.numbers, spans.scored(self._scores), self._all)
 
-    def _reaching(self, least: int) -> int:
+    def _reaching(self, least: NDArray[Any]) -> NDArray[np.int64]:
         """The first h with m(h) of at least this; their number, if there is none."""
-        cells, h = self.s.cells, 0
-        if self.below:
-            edge = self.s.reaching(1 - least) - 1  # the last one with -S of at least this
-            h = max(h, self.index - edge if edge >= 0 else self.size)
-        if self.above:
-            edge = self.s.reaching(least)
-            h = max(h, edge - self.index - 1 if edge <= cells else self.size)
-        return min(h, self.size)
+        cells, sizes = self.s.cells, self.sizes
+        edge = self.s.reaching(self.rows, 1 - least) - 1  # the last one with -S of at least this
+        down = np.where(edge >= 0, self.index - edge, sizes)
+        edge = self.s.reaching(self.rows, least)
+        up = np.where(edge <= cells, edge - self.index - 1, sizes)
+        h = np.maximum(np.where(self.below, down, 0), np.where(self.above, up, 0))
+        return np.clip(h, 0, sizes)
 
-    def _score(self, h: int) -> int:
-        """The score of one candidate."""
-        sides = []
-        if self.below:
-            sides.append(-self.s.at_one(max(self.index - h, 0)))
-        if self.above:
-            sides.append(self.s.at_one(min(self.index + 1 + h, self.s.cells)))
-        return -abs(min(sides) - self.aim) - (0 if self.preference is None else int(self.preference[h]))
+    def _scores(self, which: Any, h: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The scores of these candidates of the interval of that number, or of one each."""
+        rows, index = self.rows[which], self.index[which]
+        down = -self.s.at(rows, np.maximum(index - h, 0))
+        up = self.s.at(rows, np.minimum(index + 1 + h, self.s.cells))
+        below, above = self.below[which], self.above[which]
+        held = np.where(below & above, np.minimum(down, up), np.where(below, down, up))
+        scores: NDArray[np.int64] = -np.abs(held - self.aim[which]) - self.against(which, h)
+        return scores
 
-    def _scores(self, h: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The scores of these candidates."""
-        sides = []
-        if self.below:
-            sides.append(-self.s.at(np.maximum(self.index - h, 0)))
-        if self.above:
-            sides.append(self.s.at(np.minimum(self.index + 1 + h, self.s.cells)))
-        scores: NDArray[np.int64] = -np.abs(np.minimum(sides[0], sides[-1]) - self.aim)
-        return scores if self.preference is None else scores - self.preference[h]
-
-
-def spanned(low: int, high: int, size: int) -> NDArray[np.int64]:
-    """The numbers from low up to high, which is not one of them, and the first and the last of all; at least one."""
-    low = min(max(low, 0), size - 1)
-    high = max(min(high, size), low + 1)
-    numbers = np.arange(low - (low > 0), high + (high < size))
-    if low > 0:
-        numbers[0] = 0
-    if high < size:
-        numbers[-1] = size - 1
-    return numbers
+    def _all(self, i: int) -> NDArray[np.int64]:
+        """The scores of all candidates of one interval."""
+        return self._scores(i, np.arange(self.sizes[i]))
 
 
 def _margin(cells: float) -> float:
