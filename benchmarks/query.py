@@ -1,7 +1,7 @@
 """Private SQL, measured: this package beside DuckDB without privacy, the one-statement floor, and the peers.
 
     python benchmarks/query.py [--rows 1000000 10000000] [--only abc] [--ours-only | --peers opendp tumult] [--quick]
-                               [--repeats 5] [--runs 9] [--timeout 900] [--tune PEER]
+                               [--repeats 5] [--rounds 1] [--runs 9] [--timeout 900] [--tune PEER]
 
     python benchmarks/query.py --rows 1000000 10000000 --ours-only      # all that is judged without peers, in minutes
 
@@ -29,7 +29,7 @@ from querying.judging import Cells, covered, relative_errors, truth
 from querying.peers.environments import PEERS, Peer, interpreter
 from querying.postgres import serving
 from querying.questions import QUESTIONS, Question
-from querying.running import own, reported
+from querying.running import in_turn, reported
 from querying.settings import TUNED, grid
 from querying.tables import line, summary
 
@@ -130,6 +130,7 @@ def main() -> None:
     parser.add_argument("--own", nargs="*", default=list(OWN), help=f"those of the package: {', '.join(OWN)}")
     parser.add_argument("--quick", action="store_true", help="one run and repeat, no peers")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=1, help="how often the package's own go one after the other")
     parser.add_argument("--runs", type=int, default=9, help="answers over which the error is taken")
     parser.add_argument("--peer-runs", type=int, default=3, help="the same for peers")
     parser.add_argument("--timeout", type=float, default=900.0, help="wall seconds for one contestant and question")
@@ -156,10 +157,11 @@ def main() -> None:
         for question in questions:
             true = truth(question, visits_path(rows), users_path())
             print(f"-- {question.name}: {question.described}", flush=True)
+            told = job(question, rows=rows, repeats=arguments.repeats, runs=arguments.runs)
+            ours = in_turn(arguments.own, told, rounds=arguments.rounds, timeout_s=arguments.timeout)
             for name in [*arguments.own, *(p.name for p in peers)]:
                 if name in OWN:
-                    told = job(question, rows=rows, repeats=arguments.repeats, runs=arguments.runs)
-                    report = own(name, told, timeout_s=arguments.timeout)
+                    report = ours[name]
                 else:
                     told = job(question, rows=rows, repeats=1, runs=arguments.peer_runs)
                     peer = next(p for p in peers if p.name == name)

@@ -12,6 +12,7 @@ import threading
 import time
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
@@ -67,6 +68,29 @@ def own(contestant: str, job: dict[str, Any], *, timeout_s: float) -> dict[str, 
     _compiled()
     command = [sys.executable, "-m", "querying.child"]
     return reported(command, {**job, "contestant": contestant}, timeout_s=timeout_s)
+
+
+def in_turn(contestants: list[str], job: dict[str, Any], *, rounds: int, timeout_s: float) -> dict[str, dict[str, Any]]:
+    """The reports of contestants of the package's own environment, which go one after the other, so many times.
+
+    So all of them have the same share of a machine's good and bad minutes.
+    """
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name in contestants:
+            if not any("failure" in report for report in found[name]):
+                found[name].append(own(name, job, timeout_s=timeout_s))
+    return {name: _merged(reports) for name, reports in found.items()}
+
+
+def _merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
+    """One report of several on the same question."""
+    failed = next((report for report in reports if "failure" in report), None)
+    if failed is not None:
+        return failed
+    listed = {name: [one for r in reports for one in r[name]] for name in ("seconds", "cpu_seconds", "answers")}
+    usual = {"cold_s": median(r["cold_s"] for r in reports), "peak_mb": max(r["peak_mb"] for r in reports)}
+    return {**reports[0], **listed, **usual}
 
 
 def _watch(child: subprocess.Popen[str], peak: list[float]) -> None:
