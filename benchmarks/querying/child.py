@@ -9,12 +9,13 @@ and write the same reports in environments of their own.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from querying.memory import peak_mb
 
 Job = dict[str, Any]
 Run = Callable[[], Any]
@@ -103,15 +104,11 @@ def main() -> None:
         report["cpu_seconds"].append(time.process_time() - busy)
         if k == 0:
             report["cold_s"] = time.time() - job["started"]
-            report["peak_mb"] = _peak_mb()
+            report["peak_mb"] = peak_mb()
         if k < job["runs"]:
             report["answers"].append(read(answer))
-    report["peak_mb"] = _peak_mb()
+    report["peak_mb"] = peak_mb()
     Path(sys.argv[2]).write_text(json.dumps(report))
-
-
-def _peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

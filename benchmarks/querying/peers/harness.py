@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import gc
 import json
-import resource
 import sys
 import time
 import traceback
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from querying.memory import peak_mb
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,5 +51,5 @@ def run(prepare: Callable[[Job], Callable[[Settings], Cells]], distributions: tu
             result["answers"].append({"answer": released})
             if sum(result["seconds"]) > job["enough_s"]:
                 break
-    report["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    report["peak_mb"] = peak_mb()
     Path(sys.argv[2]).write_text(json.dumps(report))
