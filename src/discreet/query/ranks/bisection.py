@@ -51,7 +51,7 @@ _ROUGH = 0.15  # relative error of a slope that is taken from afar
 _FLAT = 0.5  # S that rises by less between them has no slope to speak of
 _COARSE = 16  # the two places are no farther from the cell than this part of the grid
 _FEW = 4.0  # MIN and MAX leave out about so many standard deviations of weight
-_MANY = 256  # of more groups than this all are found by bisection: each choice takes a millisecond
+_MANY = 4096  # of more groups than this all are found by bisection: each choice takes half a millisecond
 _THIN = 25.0  # S that is no farther from 0 beyond the values than so many units of its noise is better chosen
 
 
