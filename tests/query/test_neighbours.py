@@ -209,7 +209,10 @@ def change(one: Seen, other: Seen, numbers: Any) -> np.ndarray:
 
 def weight_moved(one: Seen, other: Seen, i: int) -> np.ndarray:
     """For each group how much weight of a rank is moved in all cells together."""
-    sides = [{str(key): np.diff(side.ranks[i][0].up_to(g)) for g, key in enumerate(side.keys)} for side in (one, other)]
+    sides = [
+        {str(key): np.diff(side.ranks[i][0].up_to(g, g + 1)) for g, key in enumerate(side.keys)}
+        for side in (one, other)
+    ]
     nothing = np.zeros(1)
     return np.array(
         [np.abs(sides[0].get(g, nothing) - sides[1].get(g, nothing)).sum() for g in sides[0] | sides[1]], dtype=float
