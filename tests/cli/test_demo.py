@@ -122,6 +122,8 @@ def test_questions_are_refused_with_advice_and_cost_nothing(tour: str) -> None:
     assert left[-1] == left[-2]
 
 
-def test_the_ledger_has_the_five_charges_and_no_other(tour: str) -> None:
+def test_the_ledger_has_the_five_charges_one_for_bounds_and_no_other(tour: str) -> None:
     assert len(re.findall(r"^    \d+ +\d\d:\d\d:\d\d +released +0\.\d+ +SELECT ", tour, re.MULTILINE)) == 5
-    assert "verified: 19 entries, 5 charges, 5 stored answers" in tour
+    assert len(re.findall(r"^    5 +\d\d:\d\d:\d\d +released +0\.375 +bounds for everybody, ", tour, re.MULTILINE)) == 1
+    assert "verified: 22 entries, 6 charges, 5 stored answers" in tour
+    assert "not 2.5, and 0.375 for bounds are in that" in " ".join(tour.split())

@@ -52,7 +52,7 @@ def main(how: str, data: str, ledger: str) -> None:
                 curator.fit(learner, TEXT, target="y")
             except KeyboardInterrupt:
                 print("kept" if hasattr(learner, "cost_") or hasattr(learner["model"], "coef_") else "nothing kept")
-                print(curator.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1.0).fetchall()[0][0] > 0)
+                print(curator.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1.5).fetchall()[0][0] > 0)
                 return
     print("shown")
 

@@ -43,8 +43,8 @@ def nasty() -> pa.Table:
 
 
 def opened(source: Any = None, **options: Any) -> Curator:
-    """A curator of the shop, with a ledger in memory unless told otherwise."""
-    facts: dict[str, Any] = {"unit": "user_id", "budget": BUDGET, "ledger": ":memory:"}
+    """A curator of the shop, with a ledger in memory and without a share for bounds unless told otherwise."""
+    facts: dict[str, Any] = {"unit": "user_id", "budget": BUDGET, "ledger": ":memory:", "bounds_share": 0}
     if not isinstance(source, str | Path):
         facts["name"] = "visits"
     return Curator.open(visits() if source is None else source, **{**facts, **options})

@@ -171,7 +171,8 @@ def test_squares_of_whole_numbers_far_from_their_middle_count() -> None:
 
 def test_what_is_shown_as_a_sum_or_has_bounds_needs_no_middle() -> None:
     data = table(100, 2, 5.0)
-    with Curator.open(data, name="t", unit="u", budget=Budget(epsilon=50.0), ledger=":memory:") as curator:
+    budget = Budget(epsilon=50.0)
+    with Curator.open(data, name="t", unit="u", budget=budget, ledger=":memory:", bounds_share=0) as curator:
         for text, needed in (
             ("SELECT AVG(x) FROM t", ("x0",)),
             ("SELECT AVG(x), COUNT(x) FROM t", ("x0",)),

@@ -46,7 +46,9 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
 
 
 def _opened(source: Any, folder: Path) -> Curator:
-    return Curator.open(source, unit="u", budget=Budget(epsilon=90.0), ledger=folder / "spent.ledger", name="t")
+    return Curator.open(
+        source, unit="u", budget=Budget(epsilon=90.0), ledger=folder / "spent.ledger", name="t", bounds_share=0
+    )
 
 
 def _in_child(work: Callable[[], Any]) -> Any:
@@ -102,7 +104,7 @@ ENDING = """
 import os, sys, warnings
 warnings.simplefilter("ignore")
 from discreet import Budget, Curator
-curator = Curator.open(sys.argv[1], unit="u", budget=Budget(epsilon=90.0), ledger=sys.argv[2], name="t")
+curator = Curator.open(sys.argv[1], unit="u", budget=Budget(epsilon=90.0), ledger=sys.argv[2], name="t", bounds_share=0)
 asked = "SELECT COUNT(*) * 2 AS n FROM t"
 curator.sql(asked, epsilon=5.0)
 child = os.fork()

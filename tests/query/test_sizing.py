@@ -137,7 +137,7 @@ def test_every_way_spends_no_more_than_its_pot_and_leaves_the_rest(
 def opened(sizes: np.ndarray, **facts: Any) -> Curator:
     rows = pa.table({"u": np.repeat(np.arange(sizes.size), sizes.astype(int))})
     budget = Budget(epsilon=200.0, delta=1e-6)
-    return Curator.open(rows, unit="u", budget=budget, ledger=":memory:", name="t", **facts)
+    return Curator.open(rows, unit="u", budget=budget, ledger=":memory:", name="t", bounds_share=0, **facts)
 
 
 def test_of_a_large_smooth_table_the_bound_is_near_the_best_and_the_noise_has_nearly_all() -> None:

@@ -23,11 +23,11 @@ from discreet.query import Policy, sketch
 from discreet.query import run as running
 from discreet.query.choices import bound_of
 from discreet.query.explanation import Explanation
-from discreet.query.policy import BOUNDS, ColumnPolicy, TablePolicy
+from discreet.query.policy import BOUNDS, USUAL_SHARE, ColumnPolicy, TablePolicy
 from discreet.query.private import Private
 from discreet.query.remembered import Choice
 from discreet.query.surveys import Survey, Surveying, surveys_of
-from query.open_shop import opened, visits
+from query.open_shop import BUDGET, opened, visits
 from query.test_sizing import parts, smooth
 
 ROWS = "SELECT COUNT(*) AS n FROM visits"
@@ -70,6 +70,80 @@ def test_the_first_question_has_its_bound_found_from_the_share_and_pays_for_its_
         [(_, noisy)] = [(block, block.moments[0]) for block in answer._measured]
         assert noisy.scale == pytest.approx(answer.bounds["number of rows"], rel=1e-6)
         curator.ledger.verify()
+
+
+def test_where_nothing_is_said_the_share_is_a_tenth_of_the_budget() -> None:
+    with opened(bounds_share=None) as curator:  # of epsilon = 20
+        assert not any(one.name == BOUNDS for one in curator.ledger.standings("visits"))  # before it is needed
+        assert price(curator.explain(ROWS, epsilon=2.0).surveys) == pytest.approx(2.0)
+        assert curator.explain(ROWS, epsilon=2.01).surveys == Cost.zero()
+        answer = curator.sql(ROWS, epsilon=1.5)
+        [own] = [one for one in curator.ledger.standings("visits") if one.name == BOUNDS]
+        assert own.budget == curator.budget.part(USUAL_SHARE)
+        assert price(answer.surveys) == pytest.approx(1.5)
+        assert curator.remaining == pytest.approx(17.0)
+        assert "before it epsilon = 1.5 from the share of the budget for bounds, once for everybody" in str(answer)
+        again = curator.sql(ROWS, epsilon=1.5)
+        assert (again.repeated, again.surveys) == (True, Cost.zero())
+        assert "before it" not in str(again)
+        assert curator.sql(f"{ROWS} WHERE city = 'Bern'", epsilon=1.5).surveys == Cost.zero()  # the share is spent
+        curator.ledger.verify()
+
+
+def test_a_share_of_nothing_is_none() -> None:
+    with opened(bounds_share=0.0) as curator:
+        assert curator.sql(ROWS, epsilon=1.0).surveys == Cost.zero()
+        assert not paid(curator)
+        assert not any(one.name == BOUNDS for one in curator.ledger.standings("visits"))
+
+
+@pytest.mark.parametrize("how", ["policy", "everybody", "ledger", "group"])
+def test_a_share_that_nobody_has_stated_is_not_for_those_who_have_a_budget_of_their_own(how: str) -> None:
+    rows = visits()
+    named = {"policy": {"ada": Budget(epsilon=8.0)}, "everybody": {"*": Budget(epsilon=8.0)}}.get(how, {})
+    policy = Policy("visits", {"visits": TablePolicy(rows, unit="user_id")}, budget=BUDGET, analysts=named)
+    with Curator.open(policy, ledger=":memory:", analyst="ada") as curator:
+        if how == "ledger":
+            curator.ledger.limit("visits", Budget(epsilon=8.0), analyst="ada")
+        if how == "group":
+            curator.ledger.limit("visits", Budget(epsilon=8.0), group="team")
+            curator.ledger.enrol("team", ["ada"])
+        assert curator.explain(ROWS, epsilon=1.0).surveys == Cost.zero()
+        curator.sql(ROWS, epsilon=1.0)
+        assert not paid(curator)
+        curator.analyst = "bob"
+        first = curator.sql(ROWS, epsilon=0.9)
+        assert (first.surveys == Cost.zero()) == (how == "everybody")
+        curator.analyst = "ada"  # whose budget bounds all that they learn: also what bob had found
+        planned = curator.explain(ROWS, epsilon=0.9)
+        assert any(not known.settled for plan in planned.plans for known in plan.known)
+        assert curator.sql(ROWS, epsilon=0.9, reuse=False).surveys == Cost.zero()
+    stated = replace(policy, bounds_share=0.1)
+    with Curator.open(stated, ledger=":memory:", analyst="ada") as curator:
+        assert curator.sql(ROWS, epsilon=1.0).surveys != Cost.zero()
+
+
+def test_a_share_that_is_in_the_ledger_stays_what_it_is_where_nothing_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "visits.ledger"
+    with sharing(0.25, ledger=path) as curator:
+        curator.sql(ROWS, epsilon=1.0)
+    with opened(ledger=path, budget=None, bounds_share=None) as curator:
+        assert price(curator.explain(f"{ROWS} WHERE city = 'Bern'", epsilon=3.0).surveys) == pytest.approx(3.0)
+        curator.ledger.amend("visits", Budget(epsilon=1.5), reason="enough", analyst=BOUNDS)
+        assert curator.explain(f"{ROWS} WHERE city = 'Bern'", epsilon=1.0).surveys == Cost.zero()
+        assert price(curator.explain(f"{ROWS} WHERE city = 'Bern'", epsilon=0.4).surveys) == pytest.approx(0.4)
+    with pytest.raises(InvalidArgument, match="bounds_share"):
+        opened(ledger=path, budget=None, bounds_share=0.1)
+
+
+def test_looking_at_a_ledger_that_may_only_be_read_knows_the_share_and_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "visits.ledger"
+    opened(ledger=path, bounds_share=None).close()
+    with Ledger.open(path, read_only=True) as books, opened(ledger=books, budget=None, bounds_share=None) as curator:
+        head = books.head
+        assert price(curator.explain(ROWS, epsilon=1.0).surveys) == pytest.approx(1.0)
+        assert curator.explain(ROWS, epsilon=2.5).surveys == Cost.zero()
+        assert books.head == head
 
 
 def test_without_a_share_every_question_pays_for_its_own_bound() -> None:

@@ -123,7 +123,9 @@ def _asked() -> Iterator[str]:
     )
     used = (curator.budget.epsilon or 0.0) - curator.remaining
     yield (
-        f"{len(QUESTIONS)} questions at {EPSILON:g} have used up {above(used, 3)}, not {len(QUESTIONS) * EPSILON:g}. "
+        f"{len(QUESTIONS)} questions at {EPSILON:g} have used up {above(used, 3)}, not {len(QUESTIONS) * EPSILON:g}, "
+        f"and {_for_bounds(curator)} for bounds are in that: how much one plane may add to flights by origin was found "
+        "before the first question, once for everybody, from the tenth of the budget that is for that. "
         + meaning(curator.budget)
     )
 
@@ -172,6 +174,13 @@ STOPS: Sequence[tuple[str, Callable[[], Iterator[str]]]] = (
     ("Questions that are refused", _refused),
     ("The ledger that keeps the budget", _kept),
 )
+
+
+def _for_bounds(curator: Curator) -> str:
+    from discreet.query.policy import BOUNDS
+
+    spent = curator.ledger.spent(curator.policy.name, analyst=BOUNDS)
+    return above(spent.epsilon(0.0), 3)
 
 
 def _left(curator: Curator) -> str:

@@ -44,9 +44,12 @@ class Opened:
 
 
 def kept_policy(
-    source: str, *, unit: str | None, name: str | None, encoding: str | None, ledger: str | None, key: str | None
+    source: str, *, unit: str | None, name: str | None, ledger: str | None, key: str | None, **given: Any
 ) -> Policy:
-    """The policy of a source, with the ledger and the key that options name, where it states none itself."""
+    """The policy of a source, with the ledger and the key that options name, where it states none itself.
+
+    What else is given is said of the data, as `Policy.of` takes it.
+    """
     from discreet.query.opening import ledger_path, policy_of
 
     if ledger == ":memory:":
@@ -54,10 +57,10 @@ def kept_policy(
             "a ledger in memory ends with this command, so that its question would count nowhere: name a file",
             param_hint="--ledger",
         )
-    policy = policy_of(source, unit=unit, name=name, encoding=encoding)
-    for option, stated, given in (("ledger", policy.ledger, ledger), ("key", policy.ledger_key, key)):
-        if given is not None and stated is not None:
-            raise InvalidArgument(option, given, "the policy says it; change it there")
+    policy = policy_of(source, unit=unit, name=name, **given)
+    for option, stated, path in (("ledger", policy.ledger, ledger), ("key", policy.ledger_key, key)):
+        if path is not None and stated is not None:
+            raise InvalidArgument(option, path, "the policy says it; change it there")
     return replace(
         policy,
         ledger=ledger_path(policy, source) if ledger is None else Path(ledger),

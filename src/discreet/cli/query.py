@@ -18,6 +18,7 @@ from discreet.cli.prices import meaning
 from discreet.cli.question import (
     Analyst,
     Bounds,
+    BoundsShare,
     BudgetDelta,
     BudgetEpsilon,
     BudgetMu,
@@ -87,6 +88,7 @@ def run(
     analyst: Analyst = "local",
     name: Name = None,
     encoding: Encoding = None,
+    bounds_share: BoundsShare = None,
     max_groups: MaxGroups = None,
     max_rows: MaxRows = None,
     bounds: Bounds = None,
@@ -134,7 +136,8 @@ def run(
     price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "cost": cost_of(epsilon, rho, mu)}
     limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds_of(bounds)}
     with in_options():
-        policy = kept_policy(source, unit=unit, name=name, encoding=encoding, ledger=ledger, key=key)
+        said = {"encoding": encoding, "bounds_share": bounds_share}
+        policy = kept_policy(source, unit=unit, name=name, ledger=ledger, key=key, **said)
     ends = Ends(confidence, allowance)
     asked = Request(text, {**price, **limits, "reuse": reuse}, ends=ends, output=output, json=json)
     looks = dry_run or is_unmade(policy)  # what is refused makes no ledger
@@ -231,6 +234,7 @@ def explain(
     analyst: Analyst = "local",
     name: Name = None,
     encoding: Encoding = None,
+    bounds_share: BoundsShare = None,
     max_groups: MaxGroups = None,
     max_rows: MaxRows = None,
     bounds: Bounds = None,
@@ -245,7 +249,8 @@ def explain(
     price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "cost": cost_of(epsilon, rho, mu)}
     limits: dict[str, Any] = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds_of(bounds)}
     with in_options():
-        policy = kept_policy(source, unit=unit, name=name, encoding=encoding, ledger=ledger, key=key)
+        said = {"encoding": encoding, "bounds_share": bounds_share}
+        policy = kept_policy(source, unit=unit, name=name, ledger=ledger, key=key, **said)
     try:
         with opened(policy, budget=budget, analyst=analyst, spends=False) as data, in_options():
             planned = data.curator.explain(text, **price, **limits)
@@ -380,6 +385,7 @@ def _answered(data: Opened, answer: Answer, ends: Ends) -> dict[str, Any]:
         "allowance": ends.allowance,
         "target": _target(answer),
         "cost": answer.cost.to_dict(),
+        "surveys": answer.surveys.to_dict(),
         "repeated": answer.repeated,
         "entry": answer.entry,
         "report": list(answer.report),

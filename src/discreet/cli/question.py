@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Analyst",
     "Bounds",
+    "BoundsShare",
     "BudgetDelta",
     "BudgetEpsilon",
     "BudgetMu",
@@ -123,6 +124,14 @@ Name = Annotated[
 Encoding = Annotated[
     str | None,
     typer.Option("--encoding", metavar="NAME", help="That of CSV files which are not in UTF-8: windows-1252, say."),
+]
+BoundsShare = Annotated[
+    float | None,
+    typer.Option(
+        "--bounds-share",
+        metavar="SHARE",
+        help="Of the budget, to find bounds once for everybody: 0.1 if nothing is said, 0 for none.",
+    ),
 ]
 MaxGroups = Annotated[
     int | None, typer.Option("--max-groups", metavar="COUNT", help="Groups in which one unit counts, at most.")

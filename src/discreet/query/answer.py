@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from discreet.accounting import Cost
 from discreet.arguments import nonnegative, unit_fraction
 from discreet.engines.sandbox import sandbox
 from discreet.errors import DiscreetError, InvalidArgument
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from discreet.accounting import Cost
     from discreet.query.columns import AnswerColumn
     from discreet.query.measuring import Measured
     from discreet.query.plan import Question
@@ -61,7 +61,8 @@ class Answer:
 
     `cost` is what it cost, `report` says what was clamped, sampled, dropped and suppressed (by rule: how often is a
     secret), `target` is the price that was asked for (None if no row of people was read), `repeated` says whether it
-    was read from the ledger at no cost, `entry` is its number in the ledger.
+    was read from the ledger at no cost, `entry` is its number in the ledger. `surveys` is what was paid before it from
+    the share of the budget for bounds, to find some for everybody.
     """
 
     question: Question
@@ -70,6 +71,7 @@ class Answer:
     repeated: bool
     entry: int | None
     target: Target | None
+    surveys: Cost
     _measured: tuple[Measured, ...]
     _public: Mapping[str, pa.Table]
     _table: pa.Table
@@ -303,7 +305,11 @@ class Answer:
         if self.target is None:
             paid = "nothing, no row of people was read"
         level = f"{100 * confidence:.10g} % intervals in brackets · "
-        return f"{level if table.num_columns > len(self.columns) and len(self) else ''}paid: {paid}"
+        foot = f"{level if table.num_columns > len(self.columns) and len(self) else ''}paid: {paid}"
+        if self.surveys == Cost.zero():
+            return foot
+        shown = f"epsilon = {self.surveys.epsilon(0.0):.4g}"
+        return f"{foot}\nbefore it {shown} from the share of the budget for bounds, once for everybody"
 
     def _repr_html_(self) -> str:
         shown = self.intervals(0.95)

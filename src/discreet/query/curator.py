@@ -120,8 +120,10 @@ class Curator:
         `ledger` is the file in which spending is kept; without it, a file beside the data or the policy is used, and
         for tables in memory a ledger that ends with the process. `budget` is needed the first time only.
 
-        `bounds_share=0.1` sets a tenth of the budget aside, from which bounds on what a unit contributes to counts and
-        sums are found once for everybody; see "How contribution bounding works".
+        `bounds_share` is the part of the budget from which bounds on what a unit contributes to counts and sums are
+        found once for everybody, in place of by each question for a part of its price: a tenth, and none for analysts
+        who have a budget of their own, if nothing is said. 0 leaves it to each question; see "How contribution bounding
+        works".
         """
         given = {
             "table": table,
@@ -144,7 +146,8 @@ class Curator:
             try:
                 establish(books, policy, stated)
                 set_limit(books, policy, analyst)
-                set_share(books, policy)
+                if policy.bounds_share is not None:
+                    set_share(books, policy)
             except BaseException:
                 if books is not ledger:
                     books.close()
@@ -206,7 +209,7 @@ class Curator:
             measured = self._measured_before(fingerprint, asked)
             if measured is None:
                 return self._asked(asked, text, fingerprint)
-        known = self._remembering(asked) if self.policy.bounds_share else asked  # for what the report says of bounds
+        known = self._remembering(asked) if self._payer.surveys else asked  # for what the report says of bounds
         return self._answer(known, measured, repeated=True)
 
     def explain(
@@ -399,7 +402,7 @@ class Curator:
         """The answer to a question that has to be paid."""
         self._check_delta(asked)
         self._make_ready()
-        asked, notes = self._knowing(asked, text)
+        asked, surveyed, notes = self._knowing(asked, text)
         assert asked.price is not None
         public = self._public_tables(asked.question)
         try:
@@ -411,26 +414,26 @@ class Curator:
             with self._data.engine.session() as session:
                 measured = tuple(measure(session, plan) for plan in asked.plans)
             self._data.check()  # what was read while a file changed may be of neither version
-            answer = self._answer(asked, measured, entry=entry.id, public=public, notes=notes)
+            answer = self._answer(asked, measured, entry=entry.id, public=public, surveys=surveyed, notes=notes)
             return answer, to_bytes(measured), told_by(measured)
 
         answer, kept, told = self._computed(entry, answered)
         self._payer.complete(entry, kept, told=told)
         return answer
 
-    def _knowing(self, asked: Asked, text: str) -> tuple[Asked, tuple[str, ...]]:
-        """The question with what is known of its bounds, and notes on those that were found for everybody just now."""
+    def _knowing(self, asked: Asked, text: str) -> tuple[Asked, Cost, tuple[str, ...]]:
+        """The question with what is known of its bounds, and what finding them for everybody has cost just now."""
         known = self._remembering(asked)
+        paid: tuple[Cost, tuple[str, ...]] = (Cost.zero(), ())
         if not self._wanted(known):
-            return known, ()
-        notes: tuple[str, ...] = ()
+            return known, *paid
         with self._turns.of("bounds"):  # somebody else may want the same
             known = self._remembering(asked)
             surveys = self._wanted(known)
             if surveys:
-                notes = self._survey(surveys, text)
+                paid = self._survey(surveys, text)
                 known = self._remembering(asked)
-        return known, notes
+        return known, *paid
 
     def _remembering(self, asked: Asked) -> Asked:
         """The question with what earlier answers and surveys have told this analyst."""
@@ -438,18 +441,19 @@ class Curator:
 
     def _wanted(self, asked: Asked) -> tuple[Survey, ...]:
         """The surveys that come before this question: none where the share, or the budget after them, has no room."""
-        if not self.policy.bounds_share or asked.price is None:
+        surveys = () if asked.price is None else surveys_of(asked.plans)
+        if not surveys or not self._payer.surveys:
             return ()
-        surveys = surveys_of(asked.plans)
-        return surveys if surveys and self._payer.admits(total_price(surveys), asked.after(surveys).cost) else ()
+        return surveys if self._payer.admits(total_price(surveys), asked.after(surveys).cost) else ()
 
-    def _survey(self, surveys: tuple[Survey, ...], text: str) -> tuple[str, ...]:
-        """Has bounds found for everybody, paid from their share; gives the notes on it."""
+    def _survey(self, surveys: tuple[Survey, ...], text: str) -> tuple[Cost, tuple[str, ...]]:
+        """Has bounds found for everybody, paid from their share; gives what was paid, and the notes on it."""
         payer, price = self._payer.of_bounds, total_price(surveys)
+        set_share(self.ledger, self.policy)
         try:
             entry = payer.reserve(price, f"bounds for everybody, wanted first by: {text}")
         except BudgetExceeded:  # somebody else was quicker, just now
-            return ()
+            return Cost.zero(), ()
 
         def found() -> dict[str, list[Any]]:
             with self._data.engine.session() as session:
@@ -458,7 +462,7 @@ class Curator:
             return told
 
         payer.complete(entry, told=self._computed(entry, found))
-        return (found_first(price, entry.id),)
+        return price, (found_first(price, entry.id),)
 
     def _computed(self, entry: Entry, compute: Callable[[], T]) -> T:
         """What is computed for a charge; if that fails, no word of the reason is told, and the charge stays."""
@@ -524,6 +528,7 @@ class Curator:
         repeated: bool = False,
         entry: int | None = None,
         public: Mapping[str, pa.Table] | None = None,
+        surveys: Cost | None = None,
         notes: tuple[str, ...] = (),
     ) -> Answer:
         tables = self._public_tables(asked.question) if public is None else public
@@ -536,6 +541,7 @@ class Curator:
             repeated=repeated,
             entry=entry,
             target=asked.price,
+            surveys=Cost.zero() if surveys is None else surveys,
         )
 
 

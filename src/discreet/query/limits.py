@@ -9,7 +9,7 @@ from discreet.accounting.balance import Balance
 from discreet.errors import BudgetExceeded, InvalidArgument
 from discreet.ledger.standing import within
 from discreet.ledger.terms import label
-from discreet.query.policy import BOUNDS
+from discreet.query.policy import BOUNDS, USUAL_SHARE
 from discreet.query.target import DELTA_SHARE
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from discreet.ledger import Ledger
     from discreet.query.policy import Policy
 
-__all__ = ["check_delta", "default_delta", "refusal_of", "remaining", "set_limit", "set_share"]
+__all__ = ["check_delta", "default_delta", "has_own", "refusal_of", "remaining", "set_limit", "set_share"]
 
 
 def set_limit(ledger: Ledger, policy: Policy, analyst: str) -> None:
@@ -38,12 +38,15 @@ def set_limit(ledger: Ledger, policy: Policy, analyst: str) -> None:
 def set_share(ledger: Ledger, policy: Policy) -> None:
     """Writes into the ledger, once, what may be spent on bounds for everybody.
 
-    A ledger that has another one for them, of another share or an earlier budget, keeps that, and this is refused.
+    A ledger that has another one for them, of another share or an earlier budget, keeps that, and this is refused if it
+    was stated.
     """
-    if not policy.bounds_share or ledger.read_only:
+    if policy.bounds_share == 0 or ledger.read_only:
         return
     budget, period = _share(ledger, policy)
     for one in ledger.standings(policy.name, analyst=BOUNDS):
+        if one.holder == "analyst" and policy.bounds_share is None:
+            return
         if one.holder == "analyst" and (one.budget, one.period) != (budget, period):
             advice = (
                 f"of this budget it is {budget}, and the ledger has {one.budget} for bounds that everybody uses: state "
@@ -57,7 +60,14 @@ def set_share(ledger: Ledger, policy: Policy) -> None:
 def _share(ledger: Ledger, policy: Policy) -> tuple[Budget, timedelta | None]:
     """The share of the budget for bounds, and how often that begins again."""
     whole = next(one for one in ledger.standings(policy.name, analyst=BOUNDS) if one.holder == "dataset")
-    return whole.budget.part(policy.bounds_share), whole.period
+    share = USUAL_SHARE if policy.bounds_share is None else policy.bounds_share
+    return whole.budget.part(share), whole.period
+
+
+def has_own(ledger: Ledger, policy: Policy, analyst: str) -> bool:
+    """Whether an analyst has a budget of their own, or is in a group that has one."""
+    standings = ledger.standings(policy.name, analyst=analyst)
+    return policy.limit(analyst) is not None or any(one.holder != "dataset" for one in standings)
 
 
 def default_delta(ledger: Ledger, policy: Policy, analyst: str) -> float:
@@ -93,7 +103,7 @@ def check_delta(ledger: Ledger, policy: Policy, analyst: str, delta: float) -> N
 def refusal_of(ledger: Ledger, policy: Policy, cost: Cost, *, analyst: str) -> BudgetExceeded | None:
     """The error that this cost would meet now, or None; charges nothing."""
     denied = ledger.refusal(policy.name, cost, analyst=analyst)
-    limit = _missing(ledger, policy, analyst) if ledger.read_only else None
+    limit = _unwritten(ledger, policy, analyst)
     if denied is None and limit is not None:
         try:
             Filter(limit).charge(ledger.spent(policy.name, analyst=analyst) + cost)
@@ -103,12 +113,9 @@ def refusal_of(ledger: Ledger, policy: Policy, cost: Cost, *, analyst: str) -> B
 
 
 def remaining(ledger: Ledger, policy: Policy, analyst: str, *, after: Cost | None = None) -> float:
-    """What is left for an analyst, as `Ledger.remaining` says it.
-
-    A ledger that was opened for looking is not told of a budget that the policy has for somebody new: it counts here.
-    """
+    """What is left for an analyst, as `Ledger.remaining` says it."""
     left = ledger.remaining(policy.name, analyst=analyst, after=after)
-    limit = _missing(ledger, policy, analyst) if ledger.read_only else None
+    limit = _unwritten(ledger, policy, analyst)
     if limit is None:
         return left
     balance = Balance.opening(limit)
@@ -116,9 +123,17 @@ def remaining(ledger: Ledger, policy: Policy, analyst: str, *, after: Cost | Non
     return within(balance, ledger.budget(policy.name).unit, left) if balance.holds else 0.0
 
 
+def _unwritten(ledger: Ledger, policy: Policy, analyst: str) -> Budget | None:
+    """A budget that counts and is not in the ledger: of somebody new, if it was opened for looking, or for bounds.
+
+    That is written there with the first survey, unless it was stated.
+    """
+    return _missing(ledger, policy, analyst) if ledger.read_only or analyst == BOUNDS else None
+
+
 def _missing(ledger: Ledger, policy: Policy, analyst: str) -> Budget | None:
     """The budget that the policy gives an analyst, if the ledger has none for them yet."""
-    limit = _share(ledger, policy)[0] if analyst == BOUNDS and policy.bounds_share else policy.limit(analyst)
+    limit = _share(ledger, policy)[0] if analyst == BOUNDS else policy.limit(analyst)
     if limit is None or any(one.holder == "analyst" for one in ledger.standings(policy.name, analyst=analyst)):
         return None
     return limit

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import BudgetExceeded, LedgerCorrupt, LedgerError
-from discreet.query.limits import refusal_of, remaining
+from discreet.query.limits import has_own, refusal_of, remaining
 from discreet.query.policy import BOUNDS
 
 if TYPE_CHECKING:
@@ -58,6 +58,16 @@ class Payer:
         return self.policy.shared and self.policy.limit(self.analyst) is None
 
     @property
+    def surveys(self) -> bool:
+        """Whether bounds that are found for everybody are used.
+
+        With a share that nobody has stated, never by somebody who has a budget of their own: that is what they learn.
+        """
+        if self.policy.bounds_share is not None:
+            return self.policy.bounds_share > 0
+        return not has_own(self.ledger, self.policy, self.analyst)
+
+    @property
     def of_bounds(self) -> Payer:
         """Who pays for bounds that everybody uses."""
         return replace(self, analyst=BOUNDS)
@@ -92,8 +102,8 @@ class Payer:
         return self.ledger.told(self.policy.name, names, analyst=self.analyst, shared=self.shared)
 
     def surveyed(self, names: list[str]) -> dict[str, list[Any]]:
-        """What surveys have told under these names, as long as the policy sets a share aside for them."""
-        return self.ledger.told(self.policy.name, names, analyst=BOUNDS) if self.policy.bounds_share else {}
+        """What surveys have told under these names, if they are used."""
+        return self.ledger.told(self.policy.name, names, analyst=BOUNDS) if names and self.surveys else {}
 
 
 @contextmanager

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from discreet.engines import Engine
     from discreet.query.catalog import Catalog
 
-__all__ = ["BOUNDS", "ColumnPolicy", "Policy", "TablePolicy", "checked_share", "placed"]
+__all__ = ["BOUNDS", "USUAL_SHARE", "ColumnPolicy", "Policy", "TablePolicy", "checked_share", "placed"]
 
 EVERYBODY = "*"
 BOUNDS = "(bounds)"
 """Under this name the ledger keeps what was spent on bounds for everybody; nobody else has it."""
+USUAL_SHARE = 0.1
+"""Of the budget, for bounds for everybody, where the owner says nothing about it."""
 _SHOWN = 5
 _SHARE = "pass the share of the budget from which bounds are found, such as 0.1; 0 leaves that to each question"
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -151,7 +153,8 @@ class Policy:
     cost, what anybody has paid for: stored answers, and bounds that were chosen. `ledger_key` is the file of the
     ledger's key, if it has one. `ledger_origin` is the hash of the ledger's first entry: no other ledger is used, and
     none is made. `bounds_share` is the share of the budget from which bounds on what a unit contributes are found, once
-    for everybody; 0 leaves that to each question.
+    for everybody; 0 leaves that to each question. Where it is not stated it is `USUAL_SHARE`, or what the ledger has,
+    for whoever has no budget of their own.
 
     >>> import pyarrow
     >>> from discreet.query import ColumnPolicy, Policy, TablePolicy
@@ -172,11 +175,12 @@ class Policy:
     shared: bool = False
     ledger_key: Path | None = None
     ledger_origin: str | None = None
-    bounds_share: float = 0.0
+    bounds_share: float | None = None
 
     def __post_init__(self) -> None:
         truth("shared", self.shared)
-        object.__setattr__(self, "bounds_share", checked_share(self.bounds_share))
+        if self.bounds_share is not None:
+            object.__setattr__(self, "bounds_share", checked_share(self.bounds_share))
         if self.ledger_origin is not None and not _HASH.fullmatch(str(self.ledger_origin)):
             raise InvalidArgument(
                 "ledger_origin",
@@ -273,8 +277,7 @@ class Policy:
         }
         title = name or (next(iter(tables)) if len(sources) == 1 else table_name(source))
         origin = Path(os.fsdecode(source)).name if isinstance(source, str | os.PathLike) else "the data"
-        share = 0.0 if bounds_share is None else bounds_share
-        return cls(name=title, tables=tables, budget=budget, origin=origin, bounds_share=share)
+        return cls(name=title, tables=tables, budget=budget, origin=origin, bounds_share=bounds_share)
 
     def limit(self, analyst: str) -> Budget | None:
         """The budget of one analyst: their own, or that of everybody who is not named, if there is one.
