@@ -65,7 +65,7 @@ name = {name}
 # [budget]
 # epsilon = 3.0
 # delta = 1e-6  # well below 1 / (number of people)
-# bounds_share = 0.1  # of it, to find once for everybody what bounds one person's part in counts and sums
+# bounds_share = 0.1  # of it, to find once for everybody what bounds one person's part in counts and sums; 0 for none
 
 # How much of it one analyst may spend; "*" is everybody who is not named. Budgets of groups are set in the ledger.
 # [analysts]

@@ -1,6 +1,6 @@
-"""Bounds that are found once for everybody, and paid from a stated share of the budget.
+"""Bounds that are found once for everybody, and paid from a share of the budget.
 
-Where the owner sets a share of the budget aside (`bounds_share` in the policy), nobody's question has to pay for the
+As long as that share has room (`bounds_share` in the policy, or `USUAL_SHARE`), nobody's question has to pay for the
 bound of a count or a sum with Laplace noise. The first question that needs one has it found: the curator charges a
 *survey* to the share, by itself and before the question, and keeps what it has told. From then on everybody's questions
 use that bound, with their whole price as noise, and `explain` knows their error beforehand.
@@ -16,7 +16,9 @@ more than the cost.
 
 It is a charge like any other, under a name of its own (`BOUNDS`) whose budget is the share: the ledger sees to it that
 surveys stay within the share, and all charges within the budget. What an analyst sees is their own answers and the
-surveys. So a budget of one analyst bounds what they learn beside the surveys, and with them it is both together.
+surveys. So a budget of one analyst bounds what they learn beside the surveys, and with them it is both together. Where
+the owner has not stated that share, whoever has such a budget is told nothing of surveys, and it bounds all that they
+learn.
 """
 
 from __future__ import annotations
