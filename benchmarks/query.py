@@ -37,7 +37,7 @@ HERE = Path(__file__).resolve().parent
 RESULT = HERE / "results" / "query.json"
 EPSILON, DELTA = 1.0, 1e-6
 DISTRIBUTIONS = ("discreet", "duckdb", "pyarrow", "numpy", "sqlglot", "SQLAlchemy")
-OWN = ("raw", "floor", "discreet by row", "discreet", "discreet later", "discreet surveyed")
+OWN = ("raw", "floor", "discreet by row", "discreet", "discreet alone", "discreet later")
 SCALAR_RUNS = 3
 """A question with one number is asked this many times as often: its error has no groups to be taken over."""
 
@@ -81,6 +81,8 @@ def judged(question: Question, true: Cells, report: dict[str, Any]) -> dict[str,
         "errors": {name: median(e[name] for e in errors) for name in question.values},
         "released": median(len(run["answer"]) for run in runs),
     }
+    if "first_s" in runs[0]:
+        found["first_s"] = median(run["first_s"] for run in runs)
     if "intervals" in runs[0]:
         found["coverage"] = covered(question, true, [run["intervals"] for run in runs])
     return found

@@ -60,18 +60,18 @@ def discreet(job: Job) -> tuple[Run, Callable[[Any], Any]]:
     return ours(job)
 
 
+def discreet_alone(job: Job) -> tuple[Run, Callable[[Any], Any]]:
+    """This package, where each question buys its own bounds."""
+    from querying.ours import ours
+
+    return ours(job, alone=True)
+
+
 def discreet_later(job: Job) -> tuple[Run, Callable[[Any], Any]]:
-    """This package, asked by somebody who has had three answers to the same question."""
+    """The same, asked by somebody who has had three answers to the same question."""
     from querying.ours import ours
 
     return ours(job, later=True)
-
-
-def discreet_surveyed(job: Job) -> tuple[Run, Callable[[Any], Any]]:
-    """This package, with a share of the budget for bounds that are found once for everybody."""
-    from querying.ours import SHARE, ours
-
-    return ours(job, share=SHARE)
 
 
 def discreet_by_row(job: Job) -> tuple[Run, Callable[[Any], Any]]:
@@ -85,8 +85,8 @@ CONTESTANTS: dict[str, Callable[[Job], tuple[Run, Callable[[Any], Any]]]] = {
     "raw": raw,
     "floor": floor,
     "discreet": discreet,
+    "discreet alone": discreet_alone,
     "discreet later": discreet_later,
-    "discreet surveyed": discreet_surveyed,
     "discreet by row": discreet_by_row,
 }
 """From a job to a function that is timed and one that turns what it returns into plain cells."""

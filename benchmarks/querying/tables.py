@@ -84,10 +84,12 @@ def _ratios(found: dict[tuple[str, str], dict[str, Any]], questions: list[str], 
     parts = [""]
     pairs = [("discreet", "floor"), ("discreet by row", "raw")]
     pairs += [(name, "discreet") for name in names if not name.startswith(("raw", "floor", "discreet"))]
-    for measure, field in (("time", "median_s"), ("CPU time", "median_cpu_s")):
-        for above, below in pairs:
-            both = [q for q in questions if all(field in found.get((q, n), {}) for n in (above, below))]
-            ratios = {q: found[q, above][field] / found[q, below][field] for q in both}
+    measures = [("time", "median_s", "median_s", pairs), ("CPU time", "median_cpu_s", "median_cpu_s", pairs)]
+    measures.append(("time of the first answers of ledgers,", "first_s", "median_s", pairs[:1]))
+    for measure, field, by, compared in measures:
+        for above, below in compared:
+            both = [q for q in questions if field in found.get((q, above), {}) and by in found.get((q, below), {})]
+            ratios = {q: found[q, above][field] / found[q, below][by] for q in both}
             if ratios:
                 each = ", ".join(f"{q} {r:.3g}" for q, r in ratios.items())
                 middle, most = median(ratios.values()), max(ratios.values())
