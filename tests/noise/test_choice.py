@@ -155,6 +155,8 @@ def test_choices_by_factors_beyond_floats_are_side_by_side_as_well() -> None:
     draws = listed_choices(listed(*[one] * 4000), scale=tiny)
     assert 1800 < draws.sum() < 2200
     assert listed_choices(listed(*[one] * 9), scale=10**300).tolist() == [1] * 9
+    ends = np.array([0, 1]), np.array([-(2**62), 2**62 - 1])
+    assert listed_choices(listed(ends, one), scale=9 * 10**289).tolist() == [1, 1]  # products of floats overflow
     assert listed_choices(listed(), scale=1).tolist() == []
 
 

@@ -8,6 +8,7 @@ import os
 import pickle
 import threading
 import uuid
+import zoneinfo
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -853,3 +854,18 @@ def test_the_price_may_come_second_without_its_name() -> None:
         question = "SELECT COUNT(*) AS n FROM visits"
         assert curator.explain(question, 0.5).target == curator.explain(question, epsilon=0.5).target
         assert curator.sql(question, 0.5).target == curator.explain(question, epsilon=0.5).target
+
+
+def test_bounds_that_are_an_hour_apart_are_not_taken_for_each_other() -> None:
+    """Of two moments that a clock shows twice, when it is put back, Python says that they are equal."""
+    rows = pa.table({"user_id": np.arange(3000), "at": pa.array([dt.datetime(2024, 10, 27, 3, tzinfo=dt.UTC)] * 3000)})
+    berlin = zoneinfo.ZoneInfo("Europe/Berlin")
+    low, twice = dt.datetime(2024, 10, 26, tzinfo=berlin), dt.datetime(2024, 10, 27, 2, 30, tzinfo=berlin)
+    assert twice == twice.replace(fold=1)
+    with opened(rows, budget=Budget(epsilon=300.0)) as curator:
+        first, second = (
+            curator.sql("SELECT MEDIAN(at) AS m FROM visits", epsilon=100.0, bounds=(low, twice.replace(fold=fold)))
+            for fold in (0, 1)
+        )
+        assert not second.repeated
+        assert abs(second.item() - first.item() - dt.timedelta(hours=1)) < dt.timedelta(minutes=1)

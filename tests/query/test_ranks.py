@@ -359,6 +359,22 @@ def test_all_questions_of_a_group_cost_no_more_than_the_measure(
     assert bool(others) != bool(levels)  # a group is found in one way or the other
 
 
+def test_many_groups_with_many_cells_are_found_by_bisection_which_takes_less_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen: list[float] = []
+    spy_on_choices(monkeypatch, lambda scale: chosen.append(float(scale)))
+    scale = Scale((0.0, 2.0**40), "integer")
+    assert scale.span >= 1 << 20
+    units = Units.of(scale, 1.0, 2.0, gaussian=True)
+    aggregate = Aggregate("quantile", "a0", "q", "x0", probability=0.5)
+    for groups in (3, 300):
+        chosen.clear()
+        cells = cells_of(np.random.default_rng(1).uniform(0, 2.0**40, 3000), scale, units.weight, groups)
+        measure_rank(cells, aggregate, bound=1.0, units=units, noise=2000.0, gaussian=True, generator=None)
+        assert bool(chosen) == (groups == 3)
+
+
 @given(logit=st.floats(-300.0, 300.0), level=st.floats(1e-3, 300.0), epsilon=st.floats(0.01, 6.0))
 def test_an_exponential_mechanism_is_no_worse_than_gaussian_noise_of_a_multiple_of_its_level(
     logit: float, level: float, epsilon: float

@@ -87,7 +87,8 @@ def exponents_of_each(scores: NDArray[np.int64], starts: NDArray[np.int64], fact
     if multiplier is None:
         exact = (factor * (one - other) for one, other in zip(best.tolist(), scores.tolist(), strict=True))
         return np.array([_rounded(gap) for gap in exact])
-    return _gaps(best, scores) * multiplier
+    with np.errstate(over="ignore", under="ignore"):
+        return _gaps(best, scores) * multiplier
 
 
 def factor_of(scale: object) -> Fraction:

@@ -122,7 +122,7 @@ class Desk:
         self._policy, self._catalog = policy, catalog
         self.delta = delta  # of questions that state none
         self._questions: dict[str, Question] = {}  # by their text
-        self._asked: dict[tuple[str, Target | None, Options], Asked] = {}
+        self._asked: dict[tuple[str, Target | None, str], Asked] = {}
 
     def take(
         self, text: str, *, epsilon: float | None, delta: float | None, cost: Cost | None, call: Mapping[str, Any]
@@ -145,10 +145,11 @@ class Desk:
         stated = {name: value for name, value in call.items() if value is not None}
         options = Options.of({**self._defaults(question), **written, **stated})
         options.check(question)
-        asked = self._asked.get((text, target, options))
+        key = text, target, repr(options)  # moments that are an hour apart may be equal, when clocks are put back
+        asked = self._asked.get(key)
         if asked is None:
             asked = Asked(question, target, options, () if target is None else plans_of(question, target, options))
-            _keep(self._asked, (text, target, options), asked)
+            _keep(self._asked, key, asked)
         return asked
 
     def _parsed(self, text: str) -> Question:

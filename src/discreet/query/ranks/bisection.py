@@ -51,7 +51,8 @@ _ROUGH = 0.15  # relative error of a slope that is taken from afar
 _FLAT = 0.5  # S that rises by less between them has no slope to speak of
 _COARSE = 16  # the two places are no farther from the cell than this part of the grid
 _FEW = 4.0  # MIN and MAX leave out about so many standard deviations of weight
-_MANY = 4096  # of more groups than this all are found by bisection: each choice takes half a millisecond
+_MANY = 4096  # of more groups than this all are found by bisection, and …
+_MANY_CELLS = 1 << 28  # … if they have more cells than this together: a million of them take some ten milliseconds
 _THIN = 25.0  # S that is no farther from 0 beyond the values than so many units of its noise is better chosen
 
 
@@ -81,7 +82,7 @@ def bisected(
     statistic = Statistic.of(aggregate, parts, _FEW * each * bound)
     question = _Question(cells, statistic, bound, generator)
     total = question.weight(each)
-    if cells.groups > _MANY:
+    if cells.groups > _MANY or cells.groups * cells.scale.span > _MANY_CELLS:
         return _found(question, aggregate, total, noise=noise, weighed=weighed)
     last = _unit(question, noise)
     thin = np.full(cells.groups, True)
