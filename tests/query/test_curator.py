@@ -785,7 +785,7 @@ def test_what_is_0_by_rule_is_answered(more: str) -> None:
 
 
 def test_a_question_that_is_stopped_by_the_user_says_so_and_stays_paid(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(*_: Any) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
         raise EngineError("interrupt", "the work was interrupted before it was done.")
 
     with opened() as curator:
@@ -836,7 +836,7 @@ def test_a_charge_that_fits_into_no_budget_is_told_what_fits_into_all() -> None:
 def test_why_a_question_failed_is_shown_to_whoever_owns_the_process_and_asks_for_it(
     monkeypatch: pytest.MonkeyPatch, shown: bool
 ) -> None:
-    def fails(*_: Any) -> None:
+    def fails(*_: Any, **__: Any) -> None:
         raise ValueError("secret-17")
 
     monkeypatch.setenv("DISCREET_SHOW_ENGINE_ERRORS", "1" if shown else "0")

@@ -18,6 +18,7 @@ import pytest
 
 from discreet import Budget, Cost, Curator, Ledger
 from discreet.audit import check
+from discreet.engines.session import DuckDBSession
 from discreet.errors import InvalidArgument, PolicyError, QueryFailed
 from discreet.query import Policy, sketch
 from discreet.query import run as running
@@ -88,6 +89,28 @@ def test_where_nothing_is_said_the_share_is_a_tenth_of_the_budget() -> None:
         assert "before it" not in str(again)
         assert curator.sql(f"{ROWS} WHERE city = 'Bern'", epsilon=1.5).surveys == Cost.zero()  # the share is spent
         curator.ledger.verify()
+
+
+@pytest.mark.parametrize(
+    "text", [ROWS, "SELECT SUM(items) AS i FROM visits", "SELECT COUNT(*) FROM visits WHERE items > 2"]
+)
+def test_rows_are_read_once_for_a_survey_and_the_question_after_it(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    numpy = DuckDBSession.numpy
+
+    def spied(session: Any, sql: str, **options: Any) -> Any:
+        read.append(sql)
+        return numpy(session, sql, **options)
+
+    monkeypatch.setattr(DuckDBSession, "numpy", spied)
+    with sharing() as curator:
+        answer = curator.sql(text, epsilon=1.0)
+        assert answer.surveys != Cost.zero()
+        assert sum("GROUP BY r.u" in sql for sql in read) == 1
+        again = curator.sql(text, epsilon=1.0, reuse=False)  # nothing is kept for other questions
+        assert sum("GROUP BY r.u" in sql for sql in read) == 2
+        assert again.bounds == answer.bounds
+        assert again.item() == pytest.approx(answer.item(), abs=30 * answer._measured[0].moments[0].scale)
 
 
 def test_a_share_of_nothing_is_none() -> None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
     from discreet.ledger.books import Account
+    from discreet.ledger.terms import Terms
     from discreet.ledger.verification import Report
 
 __all__ = ["Ledger"]
@@ -369,6 +370,13 @@ class Ledger:
             accounts = self._books.known_accounts(connection, dataset, analyst, at=at)
             protects = self._books.protected(connection, dataset)
         return tuple(standing(account, at, protects) for account in accounts)
+
+    def terms(self, dataset: str, *, analyst: str) -> tuple[Terms, ...]:
+        """The budgets that apply to an analyst, as they were set: `standings` computes what is left of them besides."""
+        dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
+        with self._store.reading() as connection:
+            accounts = self._books.known_accounts(connection, dataset, analyst, at=self._time(connection))
+        return tuple(account.terms for account in accounts)
 
     def spent(self, dataset: str, *, analyst: str | None = None) -> Cost:
         """The sum of all costs charged to a data set since the beginning, or of those of one analyst."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from discreet.accounting import Budget, Cost
@@ -51,10 +52,24 @@ if TYPE_CHECKING:
     from discreet.query.models import Model
     from discreet.query.plan import Question
     from discreet.query.policy import Policy
+    from discreet.query.run import Seen
 
 __all__ = ["Curator"]
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A question with what is known of its bounds.
+
+    `surveys` is what was paid to find some for everybody just now, `notes` say so, and `seen` is what was read for it.
+    """
+
+    asked: Asked
+    surveys: Cost = field(default_factory=Cost.zero)
+    notes: tuple[str, ...] = ()
+    seen: Seen = field(default_factory=dict)
 
 
 class Curator:
@@ -402,7 +417,8 @@ class Curator:
         """The answer to a question that has to be paid."""
         self._check_delta(asked)
         self._make_ready()
-        asked, surveyed, notes = self._knowing(asked, text)
+        found = self._knowing(asked, text)
+        asked = found.asked
         assert asked.price is not None
         public = self._public_tables(asked.question)
         try:
@@ -412,28 +428,26 @@ class Curator:
 
         def answered() -> tuple[Answer, bytes, dict[str, list[Any]]]:
             with self._data.engine.session() as session:
-                measured = tuple(measure(session, plan) for plan in asked.plans)
+                measured = tuple(measure(session, plan, seen=found.seen) for plan in asked.plans)
             self._data.check()  # what was read while a file changed may be of neither version
-            answer = self._answer(asked, measured, entry=entry.id, public=public, surveys=surveyed, notes=notes)
+            answer = self._answer(
+                asked, measured, entry=entry.id, public=public, surveys=found.surveys, notes=found.notes
+            )
             return answer, to_bytes(measured), told_by(measured)
 
         answer, kept, told = self._computed(entry, answered)
         self._payer.complete(entry, kept, told=told)
         return answer
 
-    def _knowing(self, asked: Asked, text: str) -> tuple[Asked, Cost, tuple[str, ...]]:
-        """The question with what is known of its bounds, and what finding them for everybody has cost just now."""
+    def _knowing(self, asked: Asked, text: str) -> Found:
+        """The question with what is known of its bounds; those that are to be found for everybody are found first."""
         known = self._remembering(asked)
-        paid: tuple[Cost, tuple[str, ...]] = (Cost.zero(), ())
-        if not self._wanted(known):
-            return known, *paid
+        if not self._payer.surveys or not surveys_of(known.plans):
+            return Found(known)
         with self._turns.of("bounds"):  # somebody else may want the same
             known = self._remembering(asked)
             surveys = self._wanted(known)
-            if surveys:
-                paid = self._survey(surveys, text)
-                known = self._remembering(asked)
-        return known, *paid
+            return self._surveyed(asked, surveys, text) if surveys else Found(known)
 
     def _remembering(self, asked: Asked) -> Asked:
         """The question with what earlier answers and surveys have told this analyst."""
@@ -446,23 +460,24 @@ class Curator:
             return ()
         return surveys if self._payer.admits(total_price(surveys), asked.after(surveys).cost) else ()
 
-    def _survey(self, surveys: tuple[Survey, ...], text: str) -> tuple[Cost, tuple[str, ...]]:
-        """Has bounds found for everybody, paid from their share; gives what was paid, and the notes on it."""
+    def _surveyed(self, asked: Asked, surveys: tuple[Survey, ...], text: str) -> Found:
+        """The question once these bounds were found for everybody, paid from their share."""
         payer, price = self._payer.of_bounds, total_price(surveys)
         set_share(self.ledger, self.policy)
         try:
             entry = payer.reserve(price, f"bounds for everybody, wanted first by: {text}")
         except BudgetExceeded:  # somebody else was quicker, just now
-            return Cost.zero(), ()
+            return Found(self._remembering(asked))
+        seen: Seen = {}
 
         def found() -> dict[str, list[Any]]:
             with self._data.engine.session() as session:
-                told = {digest: choice for survey in surveys for digest, choice in survey.made(session).items()}
+                made = [survey.made(session, seen=seen) for survey in surveys]
             self._data.check()
-            return told
+            return {digest: choice for one in made for digest, choice in one.items()}
 
         payer.complete(entry, told=self._computed(entry, found))
-        return price, (found_first(price, entry.id),)
+        return Found(self._remembering(asked), price, (found_first(price, entry.id),), seen)
 
     def _computed(self, entry: Entry, compute: Callable[[], T]) -> T:
         """What is computed for a charge; if that fails, no word of the reason is told, and the charge stays."""

@@ -44,7 +44,7 @@ def set_share(ledger: Ledger, policy: Policy) -> None:
     if policy.bounds_share == 0 or ledger.read_only:
         return
     budget, period = _share(ledger, policy)
-    for one in ledger.standings(policy.name, analyst=BOUNDS):
+    for one in ledger.terms(policy.name, analyst=BOUNDS):
         if one.holder == "analyst" and policy.bounds_share is None:
             return
         if one.holder == "analyst" and (one.budget, one.period) != (budget, period):
@@ -59,15 +59,16 @@ def set_share(ledger: Ledger, policy: Policy) -> None:
 
 def _share(ledger: Ledger, policy: Policy) -> tuple[Budget, timedelta | None]:
     """The share of the budget for bounds, and how often that begins again."""
-    whole = next(one for one in ledger.standings(policy.name, analyst=BOUNDS) if one.holder == "dataset")
+    whole = next(one for one in ledger.terms(policy.name, analyst=BOUNDS) if one.holder == "dataset")
     share = USUAL_SHARE if policy.bounds_share is None else policy.bounds_share
     return whole.budget.part(share), whole.period
 
 
 def has_own(ledger: Ledger, policy: Policy, analyst: str) -> bool:
     """Whether an analyst has a budget of their own, or is in a group that has one."""
-    standings = ledger.standings(policy.name, analyst=analyst)
-    return policy.limit(analyst) is not None or any(one.holder != "dataset" for one in standings)
+    if policy.limit(analyst) is not None:
+        return True
+    return any(one.holder != "dataset" for one in ledger.terms(policy.name, analyst=analyst))
 
 
 def default_delta(ledger: Ledger, policy: Policy, analyst: str) -> float:
@@ -75,10 +76,10 @@ def default_delta(ledger: Ledger, policy: Policy, analyst: str) -> float:
 
     A budget in rho or mu that an analyst has beside that of the data has no part in it: it admits Gaussian noise.
     """
-    standings = ledger.standings(policy.name, analyst=analyst)
+    terms = ledger.terms(policy.name, analyst=analyst)
     missing = _missing(ledger, policy, analyst)
-    others = [one.budget for one in standings if one.holder != "dataset"] + ([] if missing is None else [missing])
-    whole = next(one.budget for one in standings if one.holder == "dataset")
+    others = [one.budget for one in terms if one.holder != "dataset"] + ([] if missing is None else [missing])
+    whole = next(one.budget for one in terms if one.holder == "dataset")
     return min([whole.delta, *(budget.delta for budget in others if budget.unit == "epsilon")]) / DELTA_SHARE
 
 
@@ -88,8 +89,8 @@ def check_delta(ledger: Ledger, policy: Policy, analyst: str, delta: float) -> N
     Where no step needs it, or Gaussian noise does, a budget would admit such a question. Budgets in rho or mu have no
     delta to compare with.
     """
-    standings, missing = ledger.standings(policy.name, analyst=analyst), _missing(ledger, policy, analyst)
-    budgets = {label(one.dataset, one.holder, one.name): one.budget for one in standings}
+    terms, missing = ledger.terms(policy.name, analyst=analyst), _missing(ledger, policy, analyst)
+    budgets = {one.label: one.budget for one in terms}
     budgets |= {} if missing is None else {label(policy.name, "analyst", analyst): missing}
     for whose, budget in budgets.items():
         if budget.unit == "epsilon" and delta > budget.delta:
@@ -134,6 +135,6 @@ def _unwritten(ledger: Ledger, policy: Policy, analyst: str) -> Budget | None:
 def _missing(ledger: Ledger, policy: Policy, analyst: str) -> Budget | None:
     """The budget that the policy gives an analyst, if the ledger has none for them yet."""
     limit = _share(ledger, policy)[0] if analyst == BOUNDS else policy.limit(analyst)
-    if limit is None or any(one.holder == "analyst" for one in ledger.standings(policy.name, analyst=analyst)):
+    if limit is None or any(one.holder == "analyst" for one in ledger.terms(policy.name, analyst=analyst)):
         return None
     return limit

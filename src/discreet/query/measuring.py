@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from discreet.query.private import Private
     from discreet.query.ranks.answer import RankAnswer
     from discreet.query.remembered import Choice
+    from discreet.query.run import Seen
 
 __all__ = ["Measured", "measure"]
 
@@ -58,16 +59,19 @@ class Measured:
         return self.plan.cost if self.paid is None else self.paid
 
 
-def measure(session: Session, plan: Private, generator: Generator | None = None) -> Measured:
+def measure(
+    session: Session, plan: Private, generator: Generator | None = None, *, seen: Seen | None = None
+) -> Measured:
     """Run a block: everything about rows in the engine, noise here.
 
+    `seen` is what the same files have shown to a survey that was paid before.
     Quantiles weigh a unit's rows by how many of them were found before. So they have to be the same rows.
     """
     read = plan
     if plan.ranks and not plan.block.row_level and not (plan.block.repeatable and session.steady):
         session.execute(f"CREATE OR REPLACE TEMP TABLE q__rows AS {plan.block.rows}")
         read = replace(plan, block=replace(plan.block, rows="SELECT * FROM q__rows"))
-    run = Run(session, read, generator)
+    run = Run(session, read, generator, seen)
     if plan.uncentred:
         centres = choose_centres(run)
         run.plan, plan = with_centres(read, centres), with_centres(plan, centres)

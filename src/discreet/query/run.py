@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from discreet.query.bounding import Coded, Grid
     from discreet.query.private import Private
 
+    Seen = dict[str, dict[str, NDArray[Any]]]  # what statements have given, by their text
+
 __all__ = ["Run"]
 
 _SHARE_OF_UNITS = 0.9
@@ -60,8 +62,9 @@ same part.
 class Run:
     """What the steps of an answer share; each takes from the engine what it needs and leaves its choices here."""
 
-    def __init__(self, session: Session, plan: Private, generator: Generator | None) -> None:
+    def __init__(self, session: Session, plan: Private, generator: Generator | None, seen: Seen | None = None) -> None:
         self.session, self.plan, self.generator = session, plan, generator
+        self.seen: Seen = {} if seen is None else seen  # what statements have given that may come again
         self.bounds: dict[str, float] = {}
         self.used: dict[str, Choice] = {}  # by place of the plan
         self.told: list[tuple[str, Choice]] = []  # what was bought, by digest

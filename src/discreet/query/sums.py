@@ -229,12 +229,14 @@ def _folded(run: Run) -> tuple[dict[int, Grid], list[NDArray[np.int64]]]:
 def _by_size(run: Run) -> dict[str, NDArray[Any]]:
     """For each group, bucket of size f and sign, the number n of units and the sum s of their numbers."""
     cell = run.rows.one_group if run.plan.block.keys else run.rows.cell
-    return run.session.numpy(
+    statement = (
         f"SELECT g, {fine_bucket('abs(m)')} AS f, CAST(m < 0 AS INTEGER) AS negative, count(*) AS n, "
         f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {run.plan.moments[0].of_unit()} AS m "
-        f"FROM {run.rows.source} GROUP BY r.u) GROUP BY ALL",
-        plain=run.plan.block.plain,
+        f"FROM {run.rows.source} GROUP BY r.u) GROUP BY ALL"
     )
+    if statement not in run.seen:  # a survey, and the question after it
+        run.seen[statement] = run.session.numpy(statement, plain=run.plan.block.plain)
+    return run.seen[statement]
 
 
 def _choose_folded(run: Run, found: dict[str, NDArray[Any]]) -> float:

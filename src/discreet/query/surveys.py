@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from discreet.engines import Session
     from discreet.noise import Generator
     from discreet.query.private import Private
+    from discreet.query.run import Seen
 
 __all__ = ["Survey", "Surveying", "found_first", "surveys_of", "total_price"]
 
@@ -97,9 +98,14 @@ class Survey:
         )
         return replace(plan, allocation=paid)
 
-    def made(self, session: Session, generator: Generator | None = None) -> dict[str, list[dict[str, Any]]]:
-        """What was found, as the ledger keeps it: by the digests under which everybody's plans look for it."""
-        run = Surveying(self, session, generator)
+    def made(
+        self, session: Session, generator: Generator | None = None, *, seen: Seen | None = None
+    ) -> dict[str, list[dict[str, Any]]]:
+        """What was found, as the ledger keeps it: by the digests under which everybody's plans look for it.
+
+        What the question will read as well is left in `seen`.
+        """
+        run = Surveying(self, session, generator, seen)
         find_bounds(run, self.places)
         return {digest: [asdict(choice)] for digest, choice in run.told}
 
@@ -107,8 +113,10 @@ class Survey:
 class Surveying(Run):
     """A block whose bounds are found, and which is not answered."""
 
-    def __init__(self, survey: Survey, session: Session, generator: Generator | None = None) -> None:
-        super().__init__(session, survey.after, generator)
+    def __init__(
+        self, survey: Survey, session: Session, generator: Generator | None = None, seen: Seen | None = None
+    ) -> None:
+        super().__init__(session, survey.after, generator, seen)
         self.survey = survey
 
     def _strongest(self, place: str, found: dict[str, NDArray[Any]], rows: int) -> float:
