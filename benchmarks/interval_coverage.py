@@ -1,9 +1,10 @@
 """Intervals of 95 %, counted: how often they hold the true value, on tables of several kinds.
 
-    python benchmarks/interval_coverage.py [--answers 400] [--people 2000] [--epsilon 1.0] [--only lognormal]
+    python benchmarks/interval_coverage.py [--answers 400] [--people 2000] [--epsilon 1.0] [--only lognormal] [--alone]
 
 Every question is asked many times of one small table, each time of a new curator, with fresh noise and freshly chosen
-bounds: one that has answered three times knows its bounds. An interval counts for every group that is answered, and
+bounds: one that has answered three times knows its bounds. With --alone each question pays for its own bounds, in place
+of a share of the budget. An interval counts for every group that is answered, and
 questions by group are asked an eighth as often. Prints one line for each question and a column for each kind of table:
 the part of intervals that hold the value of the question itself without privacy, in per cent, and writes
 benchmarks/results/coverage.json. The people's numbers of rows are all 1, uniform, lognormal, Pareto or Poisson.
@@ -74,12 +75,14 @@ def table(kind: str, people: int) -> pa.Table:
     return pa.table({"u": unit, "g": np.array(GROUPS)[group], "x": x, "y": y})
 
 
-def covered(data: pa.Table, sql: str, true: dict[Any, float], *, epsilon: float, answers: int) -> float:
+def covered(data: pa.Table, sql: str, true: dict[Any, float], *, epsilon: float, answers: int, alone: bool) -> float:
     """The part of intervals that hold the truth; NaN if there are none."""
     hits = []
+    facts: dict[str, Any] = {"unit": "u", "budget": Budget(epsilon=100.0, delta=0.1), "ledger": ":memory:"}
+    facts |= {"bounds_share": 0} if alone else {}
     columns = {"x": {"bounds": (0, 1000)}, "y": {"bounds": (18, 90)}, "g": {"keys": GROUPS}}
     for _ in range(max(1, answers // len(GROUPS)) if sql.startswith("SELECT g") else answers):
-        with Curator.open({"t": data}, unit="u", budget=Budget(epsilon=100.0, delta=0.1), columns=columns) as curator:
+        with Curator.open({"t": data}, columns=columns, **facts) as curator:
             answer = curator.sql(sql, epsilon=epsilon, delta=1e-6)
         for row in answer.intervals(0.95).to_pylist():
             *key, name = answer.columns
@@ -98,6 +101,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--only", nargs="*", default=list(KINDS), choices=KINDS)
     parser.add_argument("--questions", nargs="*", default=list(QUESTIONS), choices=list(QUESTIONS))
+    parser.add_argument("--alone", action="store_true", help="bounds by each question")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # the ledger ends with the process, on purpose
     found: dict[str, dict[str, float]] = {name: {} for name in arguments.questions}
@@ -110,7 +114,8 @@ def main() -> None:
             exact = duckdb.connect()
             exact.register("t", data)
             true = {row[0] if len(row) > 1 else None: float(row[-1]) for row in exact.execute(sql).fetchall()}
-            part = covered(data, sql, true, epsilon=arguments.epsilon, answers=arguments.answers)
+            said = {"epsilon": arguments.epsilon, "answers": arguments.answers, "alone": arguments.alone}
+            part = covered(data, sql, true, **said)
             found[name][kind] = part
             print(f"{100 * part:12.1f}", end="", flush=True)
         print(flush=True)
