@@ -22,6 +22,7 @@ from discreet.engines.session import DuckDBSession
 from discreet.errors import InvalidArgument, PolicyError, QueryFailed
 from discreet.query import Policy, sketch
 from discreet.query import run as running
+from discreet.query.asked import Asked
 from discreet.query.choices import bound_of
 from discreet.query.explanation import Explanation
 from discreet.query.policy import BOUNDS, USUAL_SHARE, ColumnPolicy, TablePolicy
@@ -45,6 +46,10 @@ def paid(curator: Curator, analyst: str | None = BOUNDS) -> list[Any]:
 
 def price(cost: Cost) -> float:
     return cost.epsilon(0.0)
+
+
+def remembered(curator: Curator, asked: Asked) -> tuple[Private, ...]:
+    return curator._knowing.remembered(asked).plans
 
 
 def settled(curator: Curator, text: str, **call: Any) -> Explanation:
@@ -214,7 +219,9 @@ def test_a_question_with_much_larger_or_smaller_noise_has_its_own_bound_found(ep
         assert [price(entry.cost) for entry in paid(curator)] == pytest.approx([1.0, epsilon])
         # of several the best paid counts that is fit
         best = max(1.0, epsilon)
-        [plan] = curator._remembering(curator._desk.take(ROWS, epsilon=best, delta=None, cost=None, call={})).plans
+        [plan] = curator._knowing.remembered(
+            curator._desk.take(ROWS, epsilon=best, delta=None, cost=None, call={})
+        ).plans
         assert plan.known[0].common is not None
         assert plan.known[0].common.epsilon == pytest.approx(0.9 * best)
 
@@ -620,7 +627,9 @@ def test_what_was_found_is_stored_as_it_was_told() -> None:
     with sharing() as curator:
         curator.sql(ROWS, epsilon=1.0)
         [entry] = curator.ledger.entries(kind="told")
-        [plan] = curator._remembering(curator._desk.take(ROWS, epsilon=1.0, delta=None, cost=None, call={})).plans
+        [plan] = curator._knowing.remembered(
+            curator._desk.take(ROWS, epsilon=1.0, delta=None, cost=None, call={})
+        ).plans
         [known] = plan.known
         assert known.common is not None
         assert known.common == Choice.read(json.loads(json.dumps(known.common.__dict__)))
@@ -673,7 +682,9 @@ def test_what_is_paid_for_a_bound_depends_on_its_measure_and_not_on_what_is_know
         assert sum(levels.values()) == pytest.approx(2.0)
         assert max(levels.values()) == pytest.approx(3 * min(levels.values()))
         curator.sql("SELECT day, COUNT(*) AS n FROM visits GROUP BY day", epsilon=2.0)
-        [plan] = curator._remembering(curator._desk.take(text, epsilon=2.0, delta=None, cost=None, call={})).plans
+        [plan] = curator._knowing.remembered(
+            curator._desk.take(text, epsilon=2.0, delta=None, cost=None, call={})
+        ).plans
         assert {place: plan.level_at(place) for place in survey.places} == pytest.approx(levels)
 
 

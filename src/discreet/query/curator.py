@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from discreet.accounting import Budget, Cost
 from discreet.arguments import truth, words
@@ -17,7 +16,6 @@ from discreet.errors import (
     LedgerError,
     QueryFailed,
     ReleaseFailed,
-    SourceError,
 )
 from discreet.ledger import Ledger
 from discreet.ledger.names import name as checked_name
@@ -26,9 +24,11 @@ from discreet.mechanisms import Mechanism
 from discreet.query.answer import Answer
 from discreet.query.asked import Asked, Desk
 from discreet.query.builder import Selection, rows_of
+from discreet.query.charged import computed, failed, is_interrupt
 from discreet.query.data import Data
 from discreet.query.explanation import Explanation
 from discreet.query.kept import from_bytes, to_bytes, told_by
+from discreet.query.knowing import Knowing
 from discreet.query.limits import check_delta, default_delta, set_limit, set_share
 from discreet.query.measuring import Measured, measure
 from discreet.query.models import with_price
@@ -38,38 +38,21 @@ from discreet.query.payer import Payer
 from discreet.query.policy import BOUNDS
 from discreet.query.records import records_of
 from discreet.query.report import report_of
-from discreet.query.surveys import Survey, found_first, surveys_of, total_price
+from discreet.query.surveys import Survey, total_price
 from discreet.query.turns import Turns
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import pyarrow as pa
 
-    from discreet.ledger import Entry
     from discreet.query.catalog import Catalog
     from discreet.query.models import Model
     from discreet.query.plan import Question
     from discreet.query.policy import Policy
-    from discreet.query.run import Seen
 
 __all__ = ["Curator"]
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Found:
-    """A question with what is known of its bounds.
-
-    `surveys` is what was paid to find some for everybody just now, `notes` say so, and `seen` is what was read for it.
-    """
-
-    asked: Asked
-    surveys: Cost = field(default_factory=Cost.zero)
-    notes: tuple[str, ...] = ()
-    seen: Seen = field(default_factory=dict)
 
 
 class Curator:
@@ -224,7 +207,7 @@ class Curator:
             measured = self._measured_before(fingerprint, asked)
             if measured is None:
                 return self._asked(asked, text, fingerprint)
-        known = self._remembering(asked) if self._payer.surveys else asked  # for what the report says of bounds
+        known = self._knowing.remembered(asked) if self._payer.surveys else asked  # for what the report says of bounds
         return self._answer(known, measured, repeated=True)
 
     def explain(
@@ -254,8 +237,8 @@ class Curator:
             answered = reuse and self._measured_before(asked.fingerprint(self._data.files), asked) is not None
             if not answered:
                 self._check_delta(asked)
-            asked = self._remembering(asked)
-            surveys = () if answered else self._wanted(asked)
+            asked = self._knowing.remembered(asked)
+            surveys = () if answered else self._knowing.wanted(asked)
             asked = asked.after(surveys)
             denied = None if answered else self._payer.denied(asked.cost)
             refusal = None if denied is None else asked.refusal(denied, self._payer.denied)
@@ -350,7 +333,7 @@ class Curator:
         else:
             self._payer.complete(entry)
             return model
-        self._fail(entry, problem)
+        failed(problem, data=self._data, payer=self._payer, entry=entry)
         raise QueryFailed(entry.id) from cause
 
     # ---------------------------------------------------------------- looking
@@ -417,8 +400,8 @@ class Curator:
         """The answer to a question that has to be paid."""
         self._check_delta(asked)
         self._make_ready()
-        found = self._knowing(asked, text)
-        asked = found.asked
+        known = self._knowing.before(asked, text)
+        asked = known.asked
         assert asked.price is not None
         public = self._public_tables(asked.question)
         try:
@@ -428,71 +411,16 @@ class Curator:
 
         def answered() -> tuple[Answer, bytes, dict[str, list[Any]]]:
             with self._data.engine.session() as session:
-                measured = tuple(measure(session, plan, seen=found.seen) for plan in asked.plans)
+                measured = tuple(measure(session, plan, seen=known.seen) for plan in asked.plans)
             self._data.check()  # what was read while a file changed may be of neither version
             answer = self._answer(
-                asked, measured, entry=entry.id, public=public, surveys=found.surveys, notes=found.notes
+                asked, measured, entry=entry.id, public=public, surveys=known.surveys, notes=known.notes
             )
             return answer, to_bytes(measured), told_by(measured)
 
-        answer, kept, told = self._computed(entry, answered)
+        answer, kept, told = computed(answered, data=self._data, payer=self._payer, entry=entry)
         self._payer.complete(entry, kept, told=told)
         return answer
-
-    def _knowing(self, asked: Asked, text: str) -> Found:
-        """The question with what is known of its bounds; those that are to be found for everybody are found first."""
-        known = self._remembering(asked)
-        if not self._payer.surveys or not surveys_of(known.plans):
-            return Found(known)
-        with self._turns.of("bounds"):  # somebody else may want the same
-            known = self._remembering(asked)
-            surveys = self._wanted(known)
-            return self._surveyed(asked, surveys, text) if surveys else Found(known)
-
-    def _remembering(self, asked: Asked) -> Asked:
-        """The question with what earlier answers and surveys have told this analyst."""
-        return asked.knowing(self._data.files, self._payer.told, self._payer.surveyed)
-
-    def _wanted(self, asked: Asked) -> tuple[Survey, ...]:
-        """The surveys that come before this question: none where the share, or the budget after them, has no room."""
-        surveys = () if asked.price is None else surveys_of(asked.plans)
-        if not surveys or not self._payer.surveys:
-            return ()
-        return surveys if self._payer.admits(total_price(surveys), asked.after(surveys).cost) else ()
-
-    def _surveyed(self, asked: Asked, surveys: tuple[Survey, ...], text: str) -> Found:
-        """The question once these bounds were found for everybody, paid from their share."""
-        payer, price = self._payer.of_bounds, total_price(surveys)
-        set_share(self.ledger, self.policy)
-        try:
-            entry = payer.reserve(price, f"bounds for everybody, wanted first by: {text}")
-        except BudgetExceeded:  # somebody else was quicker, just now
-            return Found(self._remembering(asked))
-        seen: Seen = {}
-
-        def found() -> dict[str, list[Any]]:
-            with self._data.engine.session() as session:
-                made = [survey.made(session, seen=seen) for survey in surveys]
-            self._data.check()
-            return {digest: choice for one in made for digest, choice in one.items()}
-
-        payer.complete(entry, told=self._computed(entry, found))
-        return Found(self._remembering(asked), price, (found_first(price, entry.id),), seen)
-
-    def _computed(self, entry: Entry, compute: Callable[[], T]) -> T:
-        """What is computed for a charge; if that fails, no word of the reason is told, and the charge stays."""
-        try:
-            return compute()
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - its words may show values
-            stopped = _is_interrupt(error)
-            problem = "KeyboardInterrupt" if stopped else type(error).__name__
-            cause = shown_cause(error)
-        self._fail(entry, problem)
-        if stopped:
-            raise KeyboardInterrupt(
-                f"the question was stopped; what it cost stays spent (entry {entry.id} of the ledger)"
-            )
-        raise QueryFailed(entry.id) from cause
 
     def _measured_before(self, fingerprint: str, asked: Asked) -> tuple[Measured, ...] | None:
         """The stored answer; None if there is none, or none that this release can read: then it is asked anew."""
@@ -504,23 +432,18 @@ class Curator:
         try:
             self._data.engine.seal()
         except (EngineError, KeyboardInterrupt) as error:
-            if not _is_interrupt(error):
+            if not is_interrupt(error):
                 raise
             raise KeyboardInterrupt("the question was stopped while the data was read; nothing was paid") from None
         self._data.check()
 
-    def _fail(self, entry: Entry, problem: str) -> None:
-        """States that what was paid for failed; raises if that is because a file has changed, which is no secret."""
-        self._payer.fail(entry, problem)
-        try:
-            self._data.check()
-        except SourceError as error:
-            advice = f"Nothing is shown, and what it cost stays spent (entry {entry.id} of the ledger). {error.advice}"
-            raise SourceError(error.source, error.why, advice) from None
-
     @property
     def _payer(self) -> Payer:
         return Payer(self.ledger, self.policy, self.analyst)
+
+    @property
+    def _knowing(self) -> Knowing:
+        return Knowing(self._data, self._payer, self._turns)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -566,8 +489,3 @@ def _who(analyst: object) -> str:
     if name == BOUNDS:
         raise InvalidArgument("analyst", analyst, "the ledger keeps this name for bounds that everybody uses")
     return name
-
-
-def _is_interrupt(error: BaseException) -> bool:
-    """Whether somebody has stopped the work: by Ctrl-C, or by interrupting the session."""
-    return isinstance(error, KeyboardInterrupt) or (isinstance(error, EngineError) and error.kind == "interrupt")
