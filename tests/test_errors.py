@@ -22,6 +22,7 @@ from discreet.errors import (
     EngineError,
     FitFailed,
     InvalidArgument,
+    KeptBudget,
     LedgerCorrupt,
     LedgerError,
     MissingExtra,
@@ -92,6 +93,7 @@ EXAMPLES: list[tuple[Exception, list[str]]] = [
     (AuditFailed("MyNoise(1)", ("privacy: too likely",)), ["MyNoise(1)", "privacy: too likely", "Do not release"]),
     (MissingExtra("matplotlib", "plots"), ["matplotlib", "pip install 'discreet[plots]'"]),
     (DiscreetWarning("beware"), ["beware"]),
+    (KeptBudget("ada", "Budget(epsilon=2.0)", "Budget(epsilon=1.0)"), ["'ada'", "epsilon=2.0", "ledger amend"]),
     (VolatileLedger("visits"), ["'visits'", "when this process ends", "ledger=':memory:'"]),
     (WideBracket("width 1e-3"), ["width 1e-3"]),
 ]

@@ -22,6 +22,7 @@
     └── MissingExtra         (also ImportError)   an optional dependency is not installed
 
     DiscreetWarning          (UserWarning)
+    ├── KeptBudget                                a ledger has another budget for an analyst than the policy
     ├── VolatileLedger                            spending is kept in memory and forgotten with the process
     └── WideBracket                               the bracket is valid but wider than was asked for
 
@@ -44,6 +45,7 @@ __all__ = [
     "EngineError",
     "FitFailed",
     "InvalidArgument",
+    "KeptBudget",
     "LedgerCorrupt",
     "LedgerError",
     "MissingExtra",
@@ -406,6 +408,20 @@ class MissingExtra(DiscreetError, ImportError):
 
 class DiscreetWarning(UserWarning):
     """Anything that discreet warns about."""
+
+
+class KeptBudget(DiscreetWarning):
+    """The ledger has another budget for an analyst than the policy has for everybody; the ledger's counts."""
+
+    def __init__(self, analyst: str, kept: str, stated: str) -> None:
+        self.analyst, self.kept, self.stated = analyst, kept, stated
+        super().__init__(
+            f"the ledger has {kept} for analyst '{analyst}', and that counts, not the {stated} that the policy has for "
+            "everybody who is not named. Change it in the ledger with `discreet ledger amend`."
+        )
+
+    def __reduce__(self) -> tuple[type[KeptBudget], tuple[str, str, str]]:
+        return type(self), (self.analyst, self.kept, self.stated)
 
 
 class VolatileLedger(DiscreetWarning):

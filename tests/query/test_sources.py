@@ -15,6 +15,7 @@ import pytest
 from discreet import Budget, BudgetExceeded, Cost, Curator, DiscreetError, Ledger
 from discreet.errors import (
     InvalidArgument,
+    KeptBudget,
     LedgerError,
     PolicyError,
     QueryRefused,
@@ -222,6 +223,28 @@ def test_a_policy_limits_analysts_by_name_and_everybody_else(tmp_path: Path) -> 
     policy.write_text(policy.read_text().replace("epsilon = 2 ", "epsilon = 3 "))
     with pytest.raises(InvalidArgument, match="amend"):
         Curator.open(policy, analyst="ada")
+
+
+def test_a_smaller_budget_for_everybody_is_said_not_to_count_where_the_ledger_has_a_larger_one(tmp_path: Path) -> None:
+    policy = shop(tmp_path)
+    text = policy.read_text()
+
+    def states(amounts: str) -> None:
+        policy.write_text(f'{text}[analysts]\n"*" = {{ {amounts} }}\n')
+
+    states("epsilon = 0.5, delta = 1e-8")
+    Curator.open(policy, analyst="bob").close()
+    for larger in ("epsilon = 0.6, delta = 1e-8", "epsilon = 0.5, delta = 1e-7"):
+        states(larger)
+        Curator.open(policy, analyst="bob").close()
+    for smaller in ("epsilon = 0.4, delta = 1e-8", "epsilon = 0.5, delta = 1e-9", "rho = 0.1"):
+        states(smaller)
+        with pytest.warns(KeptBudget, match="epsilon=0.5.* for analyst 'bob', and that counts.*discreet ledger amend"):
+            Curator.open(policy, analyst="bob").close()
+        Curator.open(policy, analyst=f"ann {smaller}").close()
+    with Ledger.open(tmp_path / "shop.ledger") as ledger:
+        ledger.amend("shop", Budget(epsilon=0.9), analyst="bob", reason="a larger project")
+    Curator.open(policy, analyst="bob").close()  # the owner's act
 
 
 def test_a_question_without_a_delta_takes_a_hundredth_of_the_smallest_that_pays_for_it(tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 from discreet.accounting import Cost, Filter
 from discreet.accounting.balance import Balance
-from discreet.errors import BudgetExceeded, InvalidArgument
+from discreet.errors import BudgetExceeded, InvalidArgument, KeptBudget
 from discreet.ledger.standing import within
 from discreet.ledger.terms import label
 from discreet.query.policy import BOUNDS, USUAL_SHARE
@@ -25,14 +26,36 @@ __all__ = ["check_delta", "default_delta", "has_own", "refusal_of", "remaining",
 def set_limit(ledger: Ledger, policy: Policy, analyst: str) -> None:
     """Writes the budget of this analyst into the ledger, once.
 
-    A ledger that has one for them keeps it, and refuses another one that the policy states for them by name. A ledger
-    that was opened for looking is left as it is.
+    A ledger that has one for them keeps it, and refuses another one that the policy states for them by name. Of a
+    smaller one that the policy has for everybody by now it is said that it does not count, unless the owner has amended
+    it in the ledger. A ledger that was opened for looking is left as it is.
     """
     limit = _missing(ledger, policy, analyst)
     if limit is not None and not ledger.read_only:
         ledger.limit(policy.name, limit, analyst=analyst, period=policy.renewal(analyst))
     elif limit is None and analyst in policy.analysts:
         ledger.limit(policy.name, policy.analysts[analyst], analyst=analyst, period=policy.renewal(analyst))
+    else:
+        _warn_if_kept(ledger, policy, analyst)
+
+
+def _warn_if_kept(ledger: Ledger, policy: Policy, analyst: str) -> None:
+    stated, renewal = policy.limit(analyst), policy.renewal(analyst)
+    if stated is None:
+        return
+    for one in ledger.terms(policy.name, analyst=analyst):
+        if one.holder == "analyst" and _allows_more((one.budget, one.period), (stated, renewal)):
+            acts = (entry.details for entry in ledger.entries(policy.name, kind="amend"))
+            if not any((act["holder"], act["name"]) == ("analyst", analyst) for act in acts):
+                warnings.warn(KeptBudget(analyst, str(one.budget), str(stated)), stacklevel=4)
+
+
+def _allows_more(kept: tuple[Budget, timedelta | None], stated: tuple[Budget, timedelta | None]) -> bool:
+    """Whether a budget with its period allows more than another in some way."""
+    (one, every), (other, each) = kept, stated
+    if one.unit != other.unit or every != each or one.renyi is not None or other.renyi is not None:
+        return kept != stated
+    return getattr(one, one.unit) > getattr(other, one.unit) or one.delta > other.delta
 
 
 def set_share(ledger: Ledger, policy: Policy) -> None:
