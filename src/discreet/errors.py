@@ -275,19 +275,25 @@ def _budget_exceeded(fields: dict[str, Any]) -> BudgetExceeded:
 
 
 class QueryFailed(DiscreetError, RuntimeError):
-    """A question was paid for and its answer could not be computed; says nothing about the data."""
+    """A question was paid for and its answer could not be computed; says nothing about the data.
 
-    def __init__(self, entry: int) -> None:
-        self.entry = entry
+    Of a `survey` it was bounds for everybody that were paid for: the question after it was not.
+    """
+
+    def __init__(self, entry: int, survey: bool = False) -> None:
+        self.entry, self.survey = entry, survey
+        what = "bounds for the question could not be found" if survey else "the answer could not be computed"
+        what += f", and what {'that' if survey else 'it'} cost stays spent"
+        unpaid = " It is of the share for bounds; the question itself was not paid." if survey else ""
         super().__init__(
-            f"the answer could not be computed, and what it cost stays spent (entry {entry} of the ledger). The reason "
+            f"{what} (entry {entry} of the ledger).{unpaid} The reason "
             "is not shown, as it may depend on the data. Check that the files are still where they were and that "
             "memory and disk suffice, then ask again. The owner of the data can set DISCREET_SHOW_ENGINE_ERRORS=1 in "
             "the environment of the process to see it as the cause."
         )
 
-    def __reduce__(self) -> tuple[type[QueryFailed], tuple[int]]:
-        return type(self), (self.entry,)
+    def __reduce__(self) -> tuple[type[QueryFailed], tuple[int, bool]]:
+        return type(self), (self.entry, self.survey)
 
 
 class ReleaseFailed(DiscreetError, RuntimeError):

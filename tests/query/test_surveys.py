@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import threading
@@ -20,6 +21,7 @@ from discreet import Budget, Cost, Curator, Ledger
 from discreet.audit import check
 from discreet.engines.session import DuckDBSession
 from discreet.errors import InvalidArgument, PolicyError, QueryFailed
+from discreet.ledger import ledger
 from discreet.query import Policy, sketch
 from discreet.query import run as running
 from discreet.query.asked import Asked
@@ -49,7 +51,7 @@ def price(cost: Cost) -> float:
 
 
 def remembered(curator: Curator, asked: Asked) -> tuple[Private, ...]:
-    return curator._knowing.remembered(asked).plans
+    return curator._knowing(curator._payer).remembered(asked).plans
 
 
 def settled(curator: Curator, text: str, **call: Any) -> Explanation:
@@ -116,6 +118,68 @@ def test_rows_are_read_once_for_a_survey_and_the_question_after_it(text: str, mo
         assert sum("GROUP BY r.u" in sql for sql in read) == 2
         assert again.bounds == answer.bounds
         assert again.item() == pytest.approx(answer.item(), abs=30 * answer._measured[0].moments[0].scale)
+
+
+def test_the_share_begins_again_when_the_budget_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, passed = ledger.now(), dt.timedelta(0)
+    monkeypatch.setattr(ledger, "now", lambda: start + passed)
+    rows, month = TablePolicy(visits(), unit="user_id"), dt.timedelta(days=30)
+    policy = Policy("visits", {"visits": rows}, budget=Budget(epsilon=10.0), period=month)
+    surveyed = []
+    with Curator.open(policy, ledger=":memory:") as curator:
+        for day, city in ((15, "Bern"), (29, "Oslo"), (31, "Rome"), (46, "Wien"), (61, "Ulm")):
+            passed = dt.timedelta(days=day)
+            answer = curator.sql(f"{ROWS} WHERE city = '{city}'", epsilon=0.8)
+            surveyed.append(answer.surveys != Cost.zero())
+        whole, own = curator.ledger.standings("visits")
+        assert whole.renewed == own.renewed
+        curator.ledger.verify()
+    assert surveyed == [True, False, True, False, True]  # of 1.0 in each period
+
+
+@pytest.mark.parametrize("analyst", [None, BOUNDS])
+def test_after_an_amendment_questions_are_answered_as_they_are_explained(analyst: str | None) -> None:
+    with sharing() as curator:  # 5 of 20
+        curator.ledger.amend("visits", Budget(epsilon=1.5), reason="less of it", analyst=analyst)
+        for epsilon, surveyed in ((1.0, analyst == BOUNDS), (0.4, True)):
+            text = f"{ROWS} WHERE items > {10 * epsilon:g}"
+            planned = curator.explain(text, epsilon=epsilon)
+            assert planned.refusal is None
+            assert (planned.surveys != Cost.zero()) == surveyed
+            if analyst is None and epsilon == 1.0:
+                continue  # the rest of the budget is for the other question
+            assert curator.sql(text, epsilon=epsilon).surveys == planned.surveys
+
+
+def test_whoever_writes_another_share_at_the_same_moment_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    books = Ledger.in_memory()
+    with opened(ledger=books, bounds_share=None) as curator:
+        limit = books.limit
+
+        def late(*arguments: Any, **facts: Any) -> None:
+            limit("visits", Budget(epsilon=1.2), analyst=BOUNDS)  # somebody else
+            limit(*arguments, **facts)
+
+        monkeypatch.setattr(books, "limit", late)
+        assert price(curator.sql(ROWS, epsilon=1.0).surveys) == pytest.approx(1.0)
+        text = f"{ROWS} WHERE city = 'Bern'"
+        assert curator.sql(text, epsilon=1.0).surveys == Cost.zero()  # 0.2 is left
+        assert [one.budget for one in books.standings("visits") if one.name == BOUNDS] == [Budget(epsilon=1.2)]
+
+
+def test_a_question_is_paid_by_who_asked_it_though_the_analyst_is_changed_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = Survey.made
+    with sharing(analyst="bob") as curator:
+
+        def changing(*arguments: Any, **facts: Any) -> Any:
+            curator.analyst = "ada"
+            return made(*arguments, **facts)
+
+        monkeypatch.setattr(Survey, "made", changing)
+        curator.sql(ROWS, epsilon=1.0)
+        assert [entry.analyst for entry in curator.ledger.entries(kind="reserve")] == [BOUNDS, "bob"]
 
 
 def test_a_share_of_nothing_is_none() -> None:
@@ -447,6 +511,8 @@ def test_a_survey_that_fails_stays_paid_tells_nothing_and_the_question_is_not_pa
         with pytest.raises(QueryFailed) as caught:
             curator.sql(ROWS, epsilon=1.0)
         assert "17" not in str(caught.value)
+        assert "bounds for the question could not be found" in str(caught.value)
+        assert "the question itself was not paid" in str(caught.value)
         [survey] = paid(curator, None)
         assert (survey.analyst, survey.state) == (BOUNDS, "failed")
         monkeypatch.setattr(Survey, "made", made)

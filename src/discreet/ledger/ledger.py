@@ -205,15 +205,17 @@ class Ledger:
         analyst: str | None = None,
         group: str | None = None,
         period: timedelta | None = None,
+        aligned: bool = False,
     ) -> None:
         """Sets the budget of one analyst, or of a group of analysts together, on a data set that has a budget.
 
         Charges have to fit into the data set's budget, into the analyst's and into those of all groups that the analyst
         is in. What the analyst has spent before counts; for a group, what its members spent while they were members.
+        A `period` begins now, or if `aligned` it began with the data set's own.
         """
         if analyst is None and group is None:
             raise InvalidArgument("analyst, group", None, "say whose budget: analyst='ada' or group='marketing'")
-        self._set("limit", Wish(dataset, budget, analyst=analyst, group=group, period=period))
+        self._set("limit", Wish(dataset, budget, analyst=analyst, group=group, period=period, aligned=aligned))
 
     def amend(
         self,

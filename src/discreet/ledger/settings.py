@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from discreet.accounting import Budget
+from discreet.arguments import truth
 from discreet.errors import AdjacencyMismatch, InvalidArgument
 from discreet.ledger import schema
 from discreet.ledger.chain import digest
@@ -29,7 +30,10 @@ _budgets, _members, _totals = schema.budgets, schema.members, schema.totals
 
 
 class Wish:
-    """A budget that somebody asks to set: checked, not yet written."""
+    """A budget that somebody asks to set: checked, not yet written.
+
+    Periods of one that is `aligned` began with those of the data set's own budget.
+    """
 
     def __init__(
         self,
@@ -39,6 +43,7 @@ class Wish:
         analyst: str | None = None,
         group: str | None = None,
         period: timedelta | None = None,
+        aligned: bool = False,
     ) -> None:
         self.dataset = checked_name("dataset", dataset)
         if not isinstance(budget, Budget):
@@ -50,7 +55,7 @@ class Wish:
             self.holder, self.name = "analyst", checked_name("analyst", analyst)
         if group is not None:
             self.holder, self.name = "group", checked_name("group", group)
-        self.budget, self.period = budget, _checked_period(period)
+        self.budget, self.period, self.aligned = budget, _checked_period(period), truth("aligned", aligned)
 
 
 def is_granted(books: Books, connection: Connection, wish: Wish, *, at: datetime) -> bool:
@@ -85,7 +90,8 @@ def set_budget(
     for other in others:
         if other.terms.budget.adjacency != wish.budget.adjacency:
             raise AdjacencyMismatch(other.terms.budget.adjacency, wish.budget.adjacency)
-    since = tip.at if old is None else old.terms.since
+    since = others[0].terms.since if wish.aligned and wish.holder != "dataset" else tip.at
+    since = since if old is None else old.terms.since
     terms = Terms(wish.dataset, wish.holder, wish.name, opening, wish.period, since)
     period = terms.number_at(tip.at)
     text = totals_text(books.recounted(connection, terms, period))

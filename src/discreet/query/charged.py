@@ -19,8 +19,11 @@ __all__ = ["computed", "failed", "is_interrupt"]
 T = TypeVar("T")
 
 
-def computed(compute: Callable[[], T], *, data: Data, payer: Payer, entry: Entry) -> T:
-    """What is computed for a charge; if that fails, no word of the reason is told, and the charge stays."""
+def computed(compute: Callable[[], T], *, data: Data, payer: Payer, entry: Entry, survey: bool = False) -> T:
+    """What is computed for a charge; if that fails, no word of the reason is told, and the charge stays.
+
+    `survey` says that it was a charge for bounds, before that for the question.
+    """
     try:
         return compute()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - its words may show values
@@ -29,8 +32,9 @@ def computed(compute: Callable[[], T], *, data: Data, payer: Payer, entry: Entry
         cause = shown_cause(error)
     failed(problem, data=data, payer=payer, entry=entry)
     if stopped:
-        raise KeyboardInterrupt(f"the question was stopped; what it cost stays spent (entry {entry.id} of the ledger)")
-    raise QueryFailed(entry.id) from cause
+        what = "what finding its bounds cost" if survey else "what it cost"
+        raise KeyboardInterrupt(f"the question was stopped; {what} stays spent (entry {entry.id} of the ledger)")
+    raise QueryFailed(entry.id, survey) from cause
 
 
 def failed(problem: str, *, data: Data, payer: Payer, entry: Entry) -> None:

@@ -200,14 +200,15 @@ class Curator:
         if asked.price is None:
             self._data.check()
             return self._answer(asked, ())
-        fingerprint = asked.fingerprint(self._data.files)
+        payer, fingerprint = self._payer, asked.fingerprint(self._data.files)  # whoever is the analyst from here on
         if not reuse:
-            return self._asked(asked, text, fingerprint)
-        with self._turns.of(fingerprint if self.policy.shared else f"{fingerprint} {self.analyst}"):
-            measured = self._measured_before(fingerprint, asked)
+            return self._asked(asked, text, fingerprint, payer)
+        with self._turns.of(fingerprint if self.policy.shared else f"{fingerprint} {payer.analyst}"):
+            measured = _measured_before(fingerprint, asked, payer)
             if measured is None:
-                return self._asked(asked, text, fingerprint)
-        known = self._knowing.remembered(asked) if self._payer.surveys else asked  # for what the report says of bounds
+                return self._asked(asked, text, fingerprint, payer)
+        # for what the report says of bounds
+        known = self._knowing(payer).remembered(asked) if payer.surveys else asked
         return self._answer(known, measured, repeated=True)
 
     def explain(
@@ -234,18 +235,19 @@ class Curator:
         answered, refusal, left = False, None, None
         surveys: tuple[Survey, ...] = ()
         if asked.price is not None:
-            answered = reuse and self._measured_before(asked.fingerprint(self._data.files), asked) is not None
+            payer = self._payer
+            answered = reuse and _measured_before(asked.fingerprint(self._data.files), asked, payer) is not None
             if not answered:
-                self._check_delta(asked)
-            asked = self._knowing.remembered(asked)
-            surveys = () if answered else self._knowing.wanted(asked)
+                self._check_delta(asked, payer)
+            asked = self._knowing(payer).remembered(asked)
+            surveys = () if answered else self._knowing(payer).wanted(asked)
             asked = asked.after(surveys)
-            denied = None if answered else self._payer.denied(asked.cost)
-            refusal = None if denied is None else asked.refusal(denied, self._payer.denied)
+            denied = None if answered else payer.denied(asked.cost)
+            refusal = None if denied is None else asked.refusal(denied, payer.denied)
             if not answered and refusal is None:
                 with suppress(BudgetExceeded):  # somebody else was quicker, just now
-                    after = self._payer.left(after=asked.cost, surveys=total_price(surveys) if surveys else None)
-                    left = (self.budget.unit, self.remaining, after)
+                    after = payer.left(after=asked.cost, surveys=total_price(surveys) if surveys else None)
+                    left = (self.budget.unit, payer.left(), after)
         return Explanation(
             question=asked.question,
             target=asked.price,
@@ -391,23 +393,23 @@ class Curator:
 
     # ---------------------------------------------------------------- steps
 
-    def _check_delta(self, asked: Asked) -> None:
+    def _check_delta(self, asked: Asked, payer: Payer) -> None:
         """Refuses a price with a larger delta than the budgets that pay have."""
         if asked.price is not None and asked.price.delta > self._desk.delta:  # somebody has stated it
-            check_delta(self.ledger, self.policy, self.analyst, asked.price.delta)
+            check_delta(self.ledger, self.policy, payer.analyst, asked.price.delta)
 
-    def _asked(self, asked: Asked, text: str, fingerprint: str) -> Answer:
+    def _asked(self, asked: Asked, text: str, fingerprint: str, payer: Payer) -> Answer:
         """The answer to a question that has to be paid."""
-        self._check_delta(asked)
+        self._check_delta(asked, payer)
         self._make_ready()
-        known = self._knowing.before(asked, text)
+        known = self._knowing(payer).before(asked, text)
         asked = known.asked
         assert asked.price is not None
         public = self._public_tables(asked.question)
         try:
-            entry = self._payer.reserve(asked.cost, text, fingerprint, price=asked.price.stated)
+            entry = payer.reserve(asked.cost, text, fingerprint, price=asked.price.stated)
         except BudgetExceeded as error:
-            raise asked.refusal(error, self._payer.denied) from None
+            raise asked.refusal(error, payer.denied) from None
 
         def answered() -> tuple[Answer, bytes, dict[str, list[Any]]]:
             with self._data.engine.session() as session:
@@ -418,14 +420,9 @@ class Curator:
             )
             return answer, to_bytes(measured), told_by(measured)
 
-        answer, kept, told = computed(answered, data=self._data, payer=self._payer, entry=entry)
-        self._payer.complete(entry, kept, told=told)
+        answer, kept, told = computed(answered, data=self._data, payer=payer, entry=entry)
+        payer.complete(entry, kept, told=told)
         return answer
-
-    def _measured_before(self, fingerprint: str, asked: Asked) -> tuple[Measured, ...] | None:
-        """The stored answer; None if there is none, or none that this release can read: then it is asked anew."""
-        kept = self._payer.answer(fingerprint)
-        return None if kept is None else from_bytes(kept, asked.plans)
 
     def _make_ready(self) -> None:
         """What can be done before anything is paid: rows that are kept are read, and files are looked at."""
@@ -441,9 +438,8 @@ class Curator:
     def _payer(self) -> Payer:
         return Payer(self.ledger, self.policy, self.analyst)
 
-    @property
-    def _knowing(self) -> Knowing:
-        return Knowing(self._data, self._payer, self._turns)
+    def _knowing(self, payer: Payer) -> Knowing:
+        return Knowing(self._data, payer, self._turns)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -489,3 +485,9 @@ def _who(analyst: object) -> str:
     if name == BOUNDS:
         raise InvalidArgument("analyst", analyst, "the ledger keeps this name for bounds that everybody uses")
     return name
+
+
+def _measured_before(fingerprint: str, asked: Asked, payer: Payer) -> tuple[Measured, ...] | None:
+    """The stored answer; None if there is none, or none that this release can read: then it is asked anew."""
+    kept = payer.answer(fingerprint)
+    return None if kept is None else from_bytes(kept, asked.plans)

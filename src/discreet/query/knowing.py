@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Cost
-from discreet.errors import BudgetExceeded
+from discreet.errors import BudgetExceeded, InvalidArgument
 from discreet.query.charged import computed
 from discreet.query.limits import set_share
 from discreet.query.surveys import found_first, surveys_of, total_price
@@ -67,7 +68,9 @@ class Knowing:
     def _surveyed(self, asked: Asked, surveys: tuple[Survey, ...], text: str) -> Informed:
         """The question once these bounds were found for everybody, paid from their share."""
         payer, price = self.payer.of_bounds, total_price(surveys)
-        set_share(payer.ledger, payer.policy)
+        if payer.policy.bounds_share is None:
+            with suppress(InvalidArgument):  # somebody has written another one, just now: then that counts
+                set_share(payer.ledger, payer.policy)
         try:
             entry = payer.reserve(price, f"bounds for everybody, wanted first by: {text}")
         except BudgetExceeded:  # somebody else was quicker, just now
@@ -80,5 +83,5 @@ class Knowing:
             self.data.check()
             return {digest: choice for one in made for digest, choice in one.items()}
 
-        payer.complete(entry, told=computed(found, data=self.data, payer=payer, entry=entry))
+        payer.complete(entry, told=computed(found, data=self.data, payer=payer, entry=entry, survey=True))
         return Informed(self.remembered(asked), price, (found_first(price, entry.id),), seen)

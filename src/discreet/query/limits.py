@@ -77,7 +77,7 @@ def set_share(ledger: Ledger, policy: Policy) -> None:
                 f"as the budget of analyst '{BOUNDS}'"
             )
             raise InvalidArgument("bounds_share", policy.bounds_share, advice)
-    ledger.limit(policy.name, budget, analyst=BOUNDS, period=period)
+    ledger.limit(policy.name, budget, analyst=BOUNDS, period=period, aligned=True)
 
 
 def _share(ledger: Ledger, policy: Policy) -> tuple[Budget, timedelta | None]:

@@ -55,7 +55,8 @@ def _policy(shown: str, document: dict[str, Any], *, folder: Path) -> Policy:
             tables[name] = TablePolicy(**given)
         where = f"{shown}: budget"
         stated = dict(document.get("budget") or {})
-        share = checked_share(stated.pop("bounds_share")) if "bounds_share" in stated else None
+        share = stated.pop("bounds_share", None)
+        share = None if share is None else checked_share(share)
         budget, period = (None, None) if document.get("budget") is None else _grant(stated)
         analysts: dict[str, Budget] = {}
         periods: dict[str, timedelta] = {}

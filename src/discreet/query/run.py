@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from discreet.query.bounding import Coded, Grid
     from discreet.query.private import Private
 
-    Seen = dict[str, dict[str, NDArray[Any]]]  # what statements have given, by their text
+    Seen = dict[str, dict[str, NDArray[Any]]]  # what statements have given, by their text and the groups it is about
 
 __all__ = ["Run"]
 

@@ -234,9 +234,10 @@ def _by_size(run: Run) -> dict[str, NDArray[Any]]:
         f"CAST(sum(m) AS HUGEINT) AS s FROM (SELECT {cell} AS g, {run.plan.moments[0].of_unit()} AS m "
         f"FROM {run.rows.source} GROUP BY r.u) GROUP BY ALL"
     )
-    if statement not in run.seen:  # a survey, and the question after it
-        run.seen[statement] = run.session.numpy(statement, plain=run.plan.block.plain)
-    return run.seen[statement]
+    what = " ".join([statement, *(key.digest for key in run.plan.block.keys)])
+    if what not in run.seen:  # by a survey, before the question
+        run.seen[what] = run.session.numpy(statement, plain=run.plan.block.plain)
+    return run.seen[what]
 
 
 def _choose_folded(run: Run, found: dict[str, NDArray[Any]]) -> float:
