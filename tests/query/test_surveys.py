@@ -283,9 +283,7 @@ def test_a_question_with_much_larger_or_smaller_noise_has_its_own_bound_found(ep
         assert [price(entry.cost) for entry in paid(curator)] == pytest.approx([1.0, epsilon])
         # of several the best paid counts that is fit
         best = max(1.0, epsilon)
-        [plan] = curator._knowing.remembered(
-            curator._desk.take(ROWS, epsilon=best, delta=None, cost=None, call={})
-        ).plans
+        [plan] = remembered(curator, curator._desk.take(ROWS, epsilon=best, delta=None, cost=None, call={}))
         assert plan.known[0].common is not None
         assert plan.known[0].common.epsilon == pytest.approx(0.9 * best)
 
@@ -693,9 +691,7 @@ def test_what_was_found_is_stored_as_it_was_told() -> None:
     with sharing() as curator:
         curator.sql(ROWS, epsilon=1.0)
         [entry] = curator.ledger.entries(kind="told")
-        [plan] = curator._knowing.remembered(
-            curator._desk.take(ROWS, epsilon=1.0, delta=None, cost=None, call={})
-        ).plans
+        [plan] = remembered(curator, curator._desk.take(ROWS, epsilon=1.0, delta=None, cost=None, call={}))
         [known] = plan.known
         assert known.common is not None
         assert known.common == Choice.read(json.loads(json.dumps(known.common.__dict__)))
@@ -748,9 +744,7 @@ def test_what_is_paid_for_a_bound_depends_on_its_measure_and_not_on_what_is_know
         assert sum(levels.values()) == pytest.approx(2.0)
         assert max(levels.values()) == pytest.approx(3 * min(levels.values()))
         curator.sql("SELECT day, COUNT(*) AS n FROM visits GROUP BY day", epsilon=2.0)
-        [plan] = curator._knowing.remembered(
-            curator._desk.take(text, epsilon=2.0, delta=None, cost=None, call={})
-        ).plans
+        [plan] = remembered(curator, curator._desk.take(text, epsilon=2.0, delta=None, cost=None, call={}))
         assert {place: plan.level_at(place) for place in survey.places} == pytest.approx(levels)
 
 
