@@ -770,6 +770,17 @@ def test_a_repeated_answer_says_what_the_first_one_did() -> None:
         assert not any("curve" in rule for rule in again.report)
 
 
+def test_a_repeated_answer_that_had_bought_its_bound_does_not_speak_of_a_survey() -> None:
+    books = Ledger.in_memory()
+    with opened(ledger=books) as curator:
+        first = curator.sql(ROWS, epsilon=1.0)
+    with opened(ledger=books, budget=None, bounds_share=None) as curator:
+        assert curator.sql(ROWS, epsilon=0.9).surveys != Cost.zero()
+        again = curator.sql(ROWS, epsilon=1.0)
+        assert again.repeated
+        assert again.report == first.report
+
+
 def test_cautions_are_not_fewer_because_a_look_was_paid_better() -> None:
     """A table of a thousand cannot tell whether some are far larger, however the bound was found."""
     sizes = smooth(1000)

@@ -207,9 +207,10 @@ class Curator:
             measured = _measured_before(fingerprint, asked, payer)
             if measured is None:
                 return self._asked(asked, text, fingerprint, payer)
-        # for what the report says of bounds
+        # The report says of bounds what held then: what was paid tells if they were known from surveys.
         known = self._knowing(payer).remembered(asked) if payer.surveys else asked
-        return self._answer(known, measured, repeated=True)
+        as_then = all(block.cost == plan.cost for block, plan in zip(measured, known.plans, strict=True))
+        return self._answer(known if as_then else asked, measured, repeated=True)
 
     def explain(
         self,
