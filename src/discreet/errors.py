@@ -423,7 +423,8 @@ class KeptBudget(DiscreetWarning):
         self.analyst, self.kept, self.stated = analyst, kept, stated
         super().__init__(
             f"the ledger has {kept} for analyst '{analyst}', and that counts, not the {stated} that the policy has for "
-            "everybody who is not named. Change it in the ledger with `discreet ledger amend`."
+            "everybody who is not named. Name this analyst in the policy if that is meant, or change it in the ledger "
+            "with `discreet ledger amend`."
         )
 
     def __reduce__(self) -> tuple[type[KeptBudget], tuple[str, str, str]]:

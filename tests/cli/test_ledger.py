@@ -403,6 +403,31 @@ def test_a_budget_that_the_policy_states_otherwise_is_told_with_what_to_write(fo
     Curator.open(path, analyst="bob").close()  # who is not named may have any
 
 
+def test_a_budget_with_a_share_for_bounds_is_told_how_to_change_both(folder: Path) -> None:
+    pq.write_table(pa.table({"u": [1, 2]}), folder / "visits.parquet")
+    path, text = folder / "shop.toml", POLICY.replace("delta = 1e-6", "delta = 1e-6\nbounds_share = 0.3")
+    assert text != POLICY
+    path.write_text(text)
+    Curator.open(path, analyst="ada").close()
+    said = good("ledger amend shop.toml --dataset visits --reason more --epsilon 3 --delta 1e-6")
+    section, _, advice = said.partition("[budget]\n")[2].partition("\n\n")
+    assert section.splitlines()[-1] == "bounds_share = 0.3"
+    command = advice.splitlines()[-1]
+    assert '--analyst "(bounds)" --epsilon 0.9 --delta 3e-07' in command
+    path.write_text(POLICY.replace("epsilon = 1.0\ndelta = 1e-6", section))
+    with pytest.raises(InvalidArgument, match="bounds_share"):
+        Curator.open(path, analyst="ada")
+    good(command.removeprefix("discreet "))
+    Curator.open(path, analyst="ada").close()
+
+
+def test_nobody_enrols_the_name_of_bounds(folder: Path) -> None:
+    good("ledger establish new.ledger --dataset visits --epsilon 1")
+    result = call(*shlex.split('ledger enrol new.ledger --group team --analyst "(bounds)"'))
+    assert result.exit_code == 1
+    assert "bounds for everybody" in result.stderr
+
+
 def test_a_policy_in_yaml_is_told_what_to_write_in_yaml(folder: Path) -> None:
     stated = (
         "name: visits\nledger: new.ledger\nbudget: {epsilon: 1.0}\nanalysts: {ada b: {rho: 0.1}}\n"

@@ -90,10 +90,10 @@ def test_where_nothing_is_said_the_share_is_a_tenth_of_the_budget() -> None:
         assert own.budget == curator.budget.part(USUAL_SHARE)
         assert price(answer.surveys) == pytest.approx(1.5)
         assert curator.remaining == pytest.approx(17.0)
-        assert "before it epsilon = 1.5 from the share of the budget for bounds, once for everybody" in str(answer)
+        assert "and once epsilon = 1.5 for bounds: later questions about the same need not find them" in str(answer)
         again = curator.sql(ROWS, epsilon=1.5)
         assert (again.repeated, again.surveys) == (True, Cost.zero())
-        assert "before it" not in str(again)
+        assert "and once" not in str(again)
         assert curator.sql(f"{ROWS} WHERE city = 'Bern'", epsilon=1.5).surveys == Cost.zero()  # the share is spent
         curator.ledger.verify()
 
@@ -182,11 +182,52 @@ def test_a_question_is_paid_by_who_asked_it_though_the_analyst_is_changed_meanwh
         assert [entry.analyst for entry in curator.ledger.entries(kind="reserve")] == [BOUNDS, "bob"]
 
 
-def test_a_share_of_nothing_is_none() -> None:
-    with opened(bounds_share=0.0) as curator:
+def test_a_share_of_nothing_is_none_and_what_was_found_before_is_used() -> None:
+    books = Ledger.in_memory()
+    with opened(ledger=books, bounds_share=0.0) as curator:
         assert curator.sql(ROWS, epsilon=1.0).surveys == Cost.zero()
         assert not paid(curator)
         assert not any(one.name == BOUNDS for one in curator.ledger.standings("visits"))
+    with opened(ledger=books, budget=None, bounds_share=None) as curator:
+        curator.sql(BOTH, epsilon=1.5)
+    with opened(ledger=books, budget=None, bounds_share=0) as curator:
+        assert price(curator.explain(BOTH, epsilon=1.4).cost) == pytest.approx(1.4)
+        [plan] = curator.explain(BOTH, epsilon=1.4).plans
+        assert all(known.common is not None for known in plan.known)
+        other = curator.explain(f"{ROWS} WHERE city = 'Bern'", epsilon=0.1)
+        assert other.surveys == Cost.zero()
+        assert not other.plans[0].known[0].settled
+
+
+def test_a_share_may_be_stated_where_a_policy_file_states_none(tmp_path: Path) -> None:
+    pq.write_table(visits(), tmp_path / "visits.parquet")
+    path = tmp_path / "shop.toml"
+    tables = '[tables.visits]\nsource = "visits.parquet"\nunit = "user_id"\n'
+    path.write_text(f'name = "shop"\n[budget]\nepsilon = 20\n{tables}')
+    with Curator.open(path, bounds_share=0) as curator:
+        assert curator.explain(ROWS, epsilon=1.0).surveys == Cost.zero()
+    with Curator.open(path, bounds_share=0.5) as curator:
+        assert price(curator.explain(ROWS, epsilon=8.0).surveys) == pytest.approx(8.0)
+    for wrong in (1.0, -0.1):
+        with pytest.raises(InvalidArgument, match="pass the share of the budget"):
+            Curator.open(path, bounds_share=wrong)
+    path.write_text(f'name = "shop"\n[budget]\nbounds_share = 0.5\n{tables}')  # the ledger has the amount
+    with Curator.open(path) as curator:
+        assert curator.budget == Budget(epsilon=20.0)
+        assert curator.policy.bounds_share == 0.5
+    with Curator.open(path, bounds_share=0.5) as curator:
+        assert curator.policy.bounds_share == 0.5
+    with pytest.raises(InvalidArgument, match=r"the policy says 0\.5; change it there"):
+        Curator.open(path, bounds_share=0)
+
+
+def test_looking_refuses_the_share_that_asking_would(tmp_path: Path) -> None:
+    at = tmp_path / "visits.ledger"
+    sharing(0.25, ledger=at).close()
+    with Ledger.open(at) as books:
+        books.amend("visits", Budget(epsilon=40.0, delta=1e-6), reason="more")
+    with Ledger.open(at, read_only=True) as books, pytest.raises(InvalidArgument, match="bounds_share"):
+        opened(ledger=books, budget=None, bounds_share=0.25)
 
 
 @pytest.mark.parametrize("how", ["policy", "everybody", "ledger", "group"])

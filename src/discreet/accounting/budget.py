@@ -147,16 +147,16 @@ class Budget:
         Budget(epsilon=2.5, delta=2.5e-07)
         """
         if self.renyi is not None:
-            return replace(self, renyi=tuple((order, share * value) for order, value in self._renyi()))
+            return replace(self, renyi=tuple((order, _times(share, value)) for order, value in self._renyi()))
         if self.mu is not None:
             return replace(self, mu=math.sqrt(share) * self.mu)
         if self.rho is not None:
-            return replace(self, rho=share * self.rho)
+            return replace(self, rho=_times(share, self.rho))
         assert self.epsilon is not None
-        delta = share * self.delta
+        epsilon, delta = _times(share, self.epsilon), _times(share, self.delta)
         if delta < LEAST_DELTA:
-            return replace(self, epsilon=share * self.epsilon, delta=0.0, shares=None)
-        return replace(self, epsilon=share * self.epsilon, delta=delta)
+            return replace(self, epsilon=epsilon, delta=0.0, shares=None)
+        return replace(self, epsilon=epsilon, delta=delta)
 
     @property
     def cost(self) -> Cost:
@@ -250,6 +250,11 @@ class Budget:
     def _renyi(self) -> tuple[tuple[float, float], ...]:
         assert isinstance(self.renyi, tuple)
         return self.renyi
+
+
+def _times(share: float, value: float) -> float:
+    """The product of two numbers as they are written: a tenth of 3 is 0.3."""
+    return float(_fraction(share) * _fraction(value))
 
 
 def _fraction(value: float) -> Fraction:

@@ -325,7 +325,8 @@ def _price(curator: Curator, planned: Explanation) -> list[tuple[str, str]]:
     rows = [("costs", costs)]
     if planned.surveys != Cost.zero():
         surveys = f"epsilon = {planned.surveys.epsilon(0.0):.4g}"
-        rows.append(("before it", f"{surveys} from the share for bounds, to find some once for everybody"))
+        once = "how much one person may contribute is found, for later questions too (bounds_share = 0: for none)"
+        rows.append(("and once", f"{surveys}: {once}"))
     rows.append(("left before", _left(curator)))
     if planned.left is not None:
         unit, _, after = planned.left

@@ -129,6 +129,7 @@ BoundsShare = Annotated[
     float | None,
     typer.Option(
         "--bounds-share",
+        parser=number,
         metavar="SHARE",
         help="Of the budget, to find bounds once for everybody: 0.1 if nothing is said, 0 for none.",
     ),

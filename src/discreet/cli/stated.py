@@ -22,7 +22,7 @@ def say_what_to_write(
     file: str | None, dataset: str, analyst: str | None, budget: Budget, period: timedelta | None
 ) -> None:
     """Says of a policy by which a ledger was found that it states another budget: it cannot be opened like that."""
-    from discreet.query.policy import Policy
+    from discreet.query.policy import BOUNDS, Policy
 
     if file is None or not is_policy(file):
         return
@@ -40,6 +40,8 @@ def say_what_to_write(
     amounts = {name: getattr(budget, name) for name in ("epsilon", "delta", "rho", "mu")}
     fields = {name: repr(float(amount)) for name, amount in amounts.items() if amount}
     fields |= {} if period is None else {"period": f'"{_words(period)}"'}
+    share = policy.bounds_share if analyst is None else None
+    fields |= {} if share is None else {"bounds_share": repr(share)}
     if file.lower().endswith(".toml"):
         section = "budget" if analyst is None else f"analysts.{_bare(analyst)}"
         lines = [f"[{section}]", *(f"{name} = {value}" for name, value in fields.items())]
@@ -48,6 +50,14 @@ def say_what_to_write(
         lines = [f"{'  ' * depth}{section}:" for depth, section in enumerate(sections)]
         lines += [f"{'  ' * len(sections)}{name}: {value}" for name, value in fields.items()]
     typer.echo("\n".join(lines))
+    if share:
+        part = budget.part(share)
+        sizes = {name: getattr(part, name) for name in ("epsilon", "delta", "rho", "mu")}
+        options = " ".join(f"--{name} {amount!r}" for name, amount in sizes.items() if amount)
+        typer.echo(
+            "\nThe share for bounds has a budget of its own in the ledger, which has to be changed as well:\n"
+            f'discreet ledger amend {file} --analyst "{BOUNDS}" {options} --reason "as the budget"'
+        )
 
 
 def _bare(name: str) -> str:

@@ -206,16 +206,18 @@ class Ledger:
         group: str | None = None,
         period: timedelta | None = None,
         aligned: bool = False,
+        reason: str | None = None,
     ) -> None:
         """Sets the budget of one analyst, or of a group of analysts together, on a data set that has a budget.
 
         Charges have to fit into the data set's budget, into the analyst's and into those of all groups that the analyst
         is in. What the analyst has spent before counts; for a group, what its members spent while they were members.
-        A `period` begins now, or if `aligned` it began with the data set's own.
+        A `period` begins now, or if `aligned` it began with the data set's own. A `reason` is written down with it.
         """
         if analyst is None and group is None:
             raise InvalidArgument("analyst, group", None, "say whose budget: analyst='ada' or group='marketing'")
-        self._set("limit", Wish(dataset, budget, analyst=analyst, group=group, period=period, aligned=aligned))
+        reason = None if reason is None else checked_text("reason", reason)
+        self._set("limit", Wish(dataset, budget, analyst=analyst, group=group, period=period, aligned=aligned), reason)
 
     def amend(
         self,

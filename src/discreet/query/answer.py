@@ -286,7 +286,7 @@ class Answer:
         if any(all(_infinite(row[end]) for end in both) for row in rows for both in ends.values()):
             ranks = [rank for block in self._measured for rank in block.plan.ranks]
             free = any(rank.function == "quantile" and rank.bounds is None for rank in ranks)
-            why = "no bounds of the values are declared" if free else "a denominator may be 0 within its noise"
+            why = "no bounds of the values are declared" if free else _MAYBE_0
             lines.append(f"no brackets: nothing is known, because {why}")
         lines += [f"no interval for {name}: {reason}" for name, reason in self.no_interval.items()]
         if ends:
@@ -309,7 +309,7 @@ class Answer:
         if self.surveys == Cost.zero():
             return foot
         shown = f"epsilon = {self.surveys.epsilon(0.0):.4g}"
-        return f"{foot}\nbefore it {shown} from the share of the budget for bounds, once for everybody"
+        return f"{foot}\nand once {shown} for bounds: later questions about the same need not find them (bounds_share)"
 
     def _repr_html_(self) -> str:
         shown = self.intervals(0.95)
@@ -322,6 +322,11 @@ class Answer:
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         remarks = "".join(f"<p>{html.escape(line)}</p>" for line in [*self._remarks(shown), self._foot(shown, 0.95)])
         return f"{table}{more}{remarks}"
+
+
+_MAYBE_0 = (
+    "a denominator may be 0 within its noise; bounds of the values, if you know any, or a larger price would help"
+)
 
 
 def _infinite(value: Any) -> bool:

@@ -51,14 +51,14 @@ class Knowing:
     def wanted(self, asked: Asked) -> tuple[Survey, ...]:
         """The surveys that come before this question: none where the share, or the budget after them, has no room."""
         surveys = () if asked.price is None else surveys_of(asked.plans)
-        if not surveys or not self.payer.surveys:
+        if not surveys or not self.payer.makes_surveys:
             return ()
         return surveys if self.payer.admits(total_price(surveys), asked.after(surveys).cost) else ()
 
     def before(self, asked: Asked, text: str) -> Informed:
         """What is known before the question is asked; what is to be found for everybody is found first."""
         known = self.remembered(asked)
-        if not surveys_of(known.plans) or not self.payer.surveys:
+        if not surveys_of(known.plans) or not self.payer.makes_surveys:
             return Informed(known)
         with self.turns.of("bounds"):  # somebody else may want the same
             known = self.remembered(asked)

@@ -23,16 +23,21 @@ if TYPE_CHECKING:
 __all__ = ["check_delta", "default_delta", "has_own", "refusal_of", "remaining", "set_limit", "set_share"]
 
 
+_OF_EVERYBODY = "the policy has it for everybody"
+"""The reason that is written down with a budget that nobody has chosen for this analyst."""
+
+
 def set_limit(ledger: Ledger, policy: Policy, analyst: str) -> None:
     """Writes the budget of this analyst into the ledger, once.
 
     A ledger that has one for them keeps it, and refuses another one that the policy states for them by name. Of a
-    smaller one that the policy has for everybody by now it is said that it does not count, unless the owner has amended
-    it in the ledger. A ledger that was opened for looking is left as it is.
+    smaller one that the policy has for everybody by now it is said that it does not count, unless the owner has set
+    theirs in the ledger. A ledger that was opened for looking is left as it is.
     """
     limit = _missing(ledger, policy, analyst)
     if limit is not None and not ledger.read_only:
-        ledger.limit(policy.name, limit, analyst=analyst, period=policy.renewal(analyst))
+        of_everybody = None if analyst in policy.analysts else _OF_EVERYBODY
+        ledger.limit(policy.name, limit, analyst=analyst, period=policy.renewal(analyst), reason=of_everybody)
     elif limit is None and analyst in policy.analysts:
         ledger.limit(policy.name, policy.analysts[analyst], analyst=analyst, period=policy.renewal(analyst))
     else:
@@ -45,8 +50,9 @@ def _warn_if_kept(ledger: Ledger, policy: Policy, analyst: str) -> None:
         return
     for one in ledger.terms(policy.name, analyst=analyst):
         if one.holder == "analyst" and _allows_more((one.budget, one.period), (stated, renewal)):
-            acts = (entry.details for entry in ledger.entries(policy.name, kind="amend"))
-            if not any((act["holder"], act["name"]) == ("analyst", analyst) for act in acts):
+            acts = (entry for kind in ("limit", "amend") for entry in ledger.entries(policy.name, kind=kind))
+            own = [act for act in acts if (act.details["holder"], act.details["name"]) == ("analyst", analyst)]
+            if max(own, key=lambda act: act.id).details["reason"] == _OF_EVERYBODY:
                 warnings.warn(KeptBudget(analyst, str(one.budget), str(stated)), stacklevel=4)
 
 
@@ -64,7 +70,7 @@ def set_share(ledger: Ledger, policy: Policy) -> None:
     A ledger that has another one for them, of another share or an earlier budget, keeps that, and this is refused if it
     was stated.
     """
-    if policy.bounds_share == 0 or ledger.read_only:
+    if policy.bounds_share == 0:
         return
     budget, period = _share(ledger, policy)
     for one in ledger.terms(policy.name, analyst=BOUNDS):
@@ -77,7 +83,8 @@ def set_share(ledger: Ledger, policy: Policy) -> None:
                 f"as the budget of analyst '{BOUNDS}'"
             )
             raise InvalidArgument("bounds_share", policy.bounds_share, advice)
-    ledger.limit(policy.name, budget, analyst=BOUNDS, period=period, aligned=True)
+    if not ledger.read_only:
+        ledger.limit(policy.name, budget, analyst=BOUNDS, period=period, aligned=True)
 
 
 def _share(ledger: Ledger, policy: Policy) -> tuple[Budget, timedelta | None]:

@@ -6,6 +6,7 @@ import os
 import stat
 import warnings
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from discreet.ledger import Ledger
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.place import Place
 from discreet.ledger.protection import in_words
-from discreet.query.policy import Policy
+from discreet.query.policy import Policy, checked_share
 
 if TYPE_CHECKING:
     from discreet.accounting import Budget
@@ -29,10 +30,12 @@ def policy_of(source: Any, *, unit: str | None, name: str | None, **given: Any) 
     """The policy that a source is, or the one that these arguments state about data."""
     is_file = isinstance(source, str | os.PathLike) and os.fsdecode(source).lower().endswith(_POLICIES)
     if isinstance(source, Policy) or is_file:
+        share = given.pop("bounds_share", None)
         for argument, value in {"unit": unit, "name": name, **given}.items():
             if value is not None:
                 raise InvalidArgument(argument, value, "the policy says it; change it there")
-        return source if isinstance(source, Policy) else Policy.load(source)
+        policy = source if isinstance(source, Policy) else Policy.load(source)
+        return policy if share is None else _with_share(policy, share)
     if unit is None:
         raise InvalidArgument(
             "unit",
@@ -41,6 +44,13 @@ def policy_of(source: Any, *, unit: str | None, name: str | None, **given: Any) 
             "row is about another person",
         )
     return Policy.of(source, unit=unit, name=name, **given)
+
+
+def _with_share(policy: Policy, share: Any) -> Policy:
+    """The policy with the share for bounds that the caller states, which may state none or the same itself."""
+    if policy.bounds_share not in (None, checked_share(share)):
+        raise InvalidArgument("bounds_share", share, f"the policy says {policy.bounds_share:g}; change it there")
+    return replace(policy, bounds_share=share)
 
 
 def stated_budget(policy: Policy, budget: Budget | None) -> Budget | None:

@@ -59,13 +59,16 @@ class Payer:
 
     @property
     def surveys(self) -> bool:
-        """Whether bounds that are found for everybody are used.
+        """Whether bounds that are found for everybody are used, those that were found before a share of 0 as well.
 
-        With a share that nobody has stated, never by somebody who has a budget of their own: that is what they learn.
+        Without a share that somebody has stated, never by who has a budget of their own: that is what they learn.
         """
-        if self.policy.bounds_share is not None:
-            return self.policy.bounds_share > 0
-        return not has_own(self.ledger, self.policy, self.analyst)
+        return bool(self.policy.bounds_share) or not has_own(self.ledger, self.policy, self.analyst)
+
+    @property
+    def makes_surveys(self) -> bool:
+        """Whether they are found, as well."""
+        return self.policy.bounds_share != 0 and self.surveys
 
     @property
     def of_bounds(self) -> Payer:

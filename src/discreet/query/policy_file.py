@@ -57,7 +57,8 @@ def _policy(shown: str, document: dict[str, Any], *, folder: Path) -> Policy:
         stated = dict(document.get("budget") or {})
         share = stated.pop("bounds_share", None)
         share = None if share is None else checked_share(share)
-        budget, period = (None, None) if document.get("budget") is None else _grant(stated)
+        unstated = document.get("budget") is None or (not stated and share is not None)
+        budget, period = (None, None) if unstated else _grant(stated)
         analysts: dict[str, Budget] = {}
         periods: dict[str, timedelta] = {}
         for name, limit in (document.get("analysts") or {}).items():

@@ -159,6 +159,10 @@ def _of_plan(plan: Private) -> list[str]:
         lines.append(
             f"What a unit contributes is shrunk to a bound {what}, chosen privately so that few units exceed it."
         )
+        if plan.shows_totals:
+            lines.append(
+                "What is cut off so of a few units that are many times larger than all others may be in no interval."
+            )
     if any(_is_read_off(plan, i) and moment.sign for i, moment in enumerate(plan.moments)):
         lines.append(
             "Where a curve through the units' sizes tells what such a bound cuts off, a part of that is added."
