@@ -17,6 +17,7 @@ from cli.calling import call, process
 from discreet import Ledger
 from discreet.cli.writing import whole_file
 from discreet.errors import InvalidArgument
+from discreet.query.answer import Answer
 from engines.sources import parquet
 from query.open_shop import visits
 
@@ -151,6 +152,22 @@ def test_an_answer_that_cannot_be_shown_is_not_lost(folder: Path, options: list[
     with Ledger.open("visits.ledger", read_only=True) as books:
         assert len(list(books.entries(kind="reserve"))) == 1
     assert json.loads(again.stdout)["repeated"] == bool(charges)
+
+
+def test_an_answer_that_is_stopped_while_it_is_shown_is_said_to_be_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parquet(folder / "visits.parquet", visits())
+
+    def stopped(*_: object, **__: object) -> str:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Answer, "show", stopped)
+        done = call(*ASK, *BUDGET)
+    assert done.exit_code == 130
+    assert "Stopped: the command was stopped; the answer was paid for and is kept: ask again" in done.stderr
+    assert json.loads(process(*ASK, *BUDGET, "--json").stdout)["repeated"]
 
 
 def test_a_question_or_a_policy_that_may_not_be_read_is_no_question_of_encoding(

@@ -186,9 +186,9 @@ def _ask(asked: Request, opening: AbstractContextManager[Opened]) -> None:
     """Pay for the answer, show it and write it; whether it can be written is seen before a ledger is made."""
     with saving(asked.output) as file, opening as data:
         answer = data.curator.sql(asked.text, **asked.options)
-        found = {"command": "query run", "dry_run": False, **_answered(data, answer, asked.ends)}
         again = "ask again" if asked.options["reuse"] else "ask again without --no-reuse"
         with shown(f"the answer was paid for and is kept: {again}, and it costs nothing"):
+            found = {"command": "query run", "dry_run": False, **_answered(data, answer, asked.ends)}
             if asked.json:
                 as_json(found)
             else:

@@ -59,7 +59,7 @@ def whole_file(
 
 @contextmanager
 def shown(consequence: str) -> Iterator[None]:
-    """Sees that what is printed here arrives; where it cannot be written, says also what follows from that."""
+    """Sees that what is printed here arrives; where it cannot be, or is stopped, says also what follows from that."""
     try:
         yield
         sys.stdout.flush()
@@ -67,6 +67,8 @@ def shown(consequence: str) -> Iterator[None]:
         if error.errno == errno.EPIPE:  # the reader of our output has seen enough
             raise
         problem = f"standard output cannot be written ({error.strerror}); {consequence}"
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"the command was stopped; {consequence}") from None
     else:
         return
     raise OSError(problem)
