@@ -130,7 +130,7 @@ class Explanation:
     def _found_first(self) -> str:
         return (
             f"found before it, once for everybody, for epsilon = {self.surveys.epsilon(0.0):.4g} from the share of the "
-            "budget for bounds"
+            "budget for bounds (bounds_share = 0 turns that off)"
         )
 
     def _block(self, number: int, plan: Private) -> list[str]:
