@@ -31,7 +31,7 @@ def after(function: Any) -> Any:
 
 def main(step: str, data: str, ledger: str) -> None:
     """Ask one question; die where told."""
-    curator = Curator.open(data, unit="user_id", ledger=ledger)
+    curator = Curator.open(data, unit="user_id", ledger=ledger, bounds_share=0)
     if step == "before":
         Ledger.reserve = die  # type: ignore[method-assign]
     elif step == "reserved":
