@@ -84,7 +84,12 @@ def test_where_nothing_is_said_the_share_is_a_tenth_of_the_budget() -> None:
     with opened(bounds_share=None) as curator:  # of epsilon = 20
         assert not any(one.name == BOUNDS for one in curator.ledger.standings("visits"))  # before it is needed
         assert price(curator.explain(ROWS, epsilon=2.0).surveys) == pytest.approx(2.0)
-        assert curator.explain(ROWS, epsilon=2.01).surveys == Cost.zero()
+        assert "bounds  found before it" in str(curator.explain(ROWS, epsilon=2.0))
+        larger = curator.explain(ROWS, epsilon=2.01)
+        assert larger.surveys == Cost.zero()
+        assert price(larger.no_room) == pytest.approx(2.01)
+        assert "once for everybody they would cost epsilon = 2.01, for which the share" in str(larger)
+        assert curator.explain("SELECT AVG(items) FROM visits", epsilon=2.01).no_room == Cost.zero()
         answer = curator.sql(ROWS, epsilon=1.5)
         [own] = [one for one in curator.ledger.standings("visits") if one.name == BOUNDS]
         assert own.budget == curator.budget.part(USUAL_SHARE)
@@ -241,7 +246,8 @@ def test_a_share_that_nobody_has_stated_is_not_for_those_who_have_a_budget_of_th
         if how == "group":
             curator.ledger.limit("visits", Budget(epsilon=8.0), group="team")
             curator.ledger.enrol("team", ["ada"])
-        assert curator.explain(ROWS, epsilon=1.0).surveys == Cost.zero()
+        planned = curator.explain(ROWS, epsilon=1.0)
+        assert (planned.surveys, planned.no_room) == (Cost.zero(), Cost.zero())
         curator.sql(ROWS, epsilon=1.0)
         assert not paid(curator)
         curator.analyst = "bob"

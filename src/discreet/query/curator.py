@@ -38,7 +38,7 @@ from discreet.query.payer import Payer
 from discreet.query.policy import BOUNDS
 from discreet.query.records import records_of
 from discreet.query.report import report_of
-from discreet.query.surveys import Survey, total_price
+from discreet.query.surveys import Survey, surveys_of, total_price
 from discreet.query.turns import Turns
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class Curator:
         self._check_open()
         truth("reuse", reuse)
         asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
-        answered, refusal, left = False, None, None
+        answered, refusal, left, no_room = False, None, None, Cost.zero()
         surveys: tuple[Survey, ...] = ()
         if asked.price is not None:
             payer = self._payer
@@ -242,6 +242,8 @@ class Curator:
                 self._check_delta(asked, payer)
             asked = self._knowing(payer).remembered(asked)
             surveys = () if answered else self._knowing(payer).wanted(asked)
+            if not (answered or surveys) and payer.makes_surveys:
+                no_room = total_price(surveys_of(asked.plans))
             asked = asked.after(surveys)
             denied = None if answered else payer.denied(asked.cost)
             refusal = None if denied is None else asked.refusal(denied, payer.denied)
@@ -259,6 +261,7 @@ class Curator:
             refusal=refusal,
             left=left,
             surveys=total_price(surveys),
+            no_room=no_room,
         )
 
     def table(self, name: str) -> Selection:

@@ -39,7 +39,7 @@ class Explanation:
     is the error with which the question would be refused because too little is left, else None. `left` is the unit of
     the budget and what is left of it for the analyst, now and after the question; None if it would cost nothing.
     `surveys` is what is paid before it, from the share of the budget for bounds, to find bounds for everybody; the plan
-    is as it will be then.
+    is as it will be then. `no_room` is what that would cost where there is no room for it.
     """
 
     question: Question
@@ -51,6 +51,7 @@ class Explanation:
     refusal: BudgetExceeded | None = None
     left: tuple[str, float, float] | None = None
     surveys: Cost = field(default_factory=Cost.zero)
+    no_room: Cost = field(default_factory=Cost.zero)
 
     @property
     def report(self) -> tuple[str, ...]:
@@ -103,6 +104,8 @@ class Explanation:
         lines = [f"target  {target}", *(f"caution {line}" for line in self.cautions), f"cost    {self.cost}"]
         if self.surveys != Cost.zero():
             lines.append(f"bounds  {self._found_first}")
+        if self.no_room != Cost.zero():
+            lines.append(f"bounds  {self._found_by_itself}")
         if self.answered:
             lines.append("budget  it was answered before: the stored answer is read again, at no cost")
         if self.refusal is not None:
@@ -131,6 +134,13 @@ class Explanation:
         return (
             f"found before it, once for everybody, for epsilon = {self.surveys.epsilon(0.0):.4g} from the share of the "
             "budget for bounds (bounds_share = 0 turns that off)"
+        )
+
+    @property
+    def _found_by_itself(self) -> str:
+        return (
+            "found by this question, for part of its price: once for everybody they would cost epsilon = "
+            f"{self.no_room.epsilon(0.0):.4g}, for which the share of the budget for bounds has no room"
         )
 
     def _block(self, number: int, plan: Private) -> list[str]:
