@@ -127,3 +127,4 @@ def test_the_ledger_has_the_five_charges_one_for_bounds_and_no_other(tour: str) 
     assert len(re.findall(r"^    5 +\d\d:\d\d:\d\d +released +0\.375 +bounds for everybody, ", tour, re.MULTILINE)) == 1
     assert "verified: 22 entries, 6 charges, 5 stored answers" in tour
     assert "not 2.5, and 0.375 for bounds are in that" in " ".join(tour.split())
+    assert tour.count(", and once 0.375 for bounds; left: epsilon") == 1

@@ -114,7 +114,9 @@ def _asked() -> Iterator[str]:
             rows.append(cells)
         print("\n".join(textwrap.wrap(question.text, _TEXT, initial_indent="   > ", subsequent_indent="     ")))
         table(["  ", *header], [("  ", *row) for row in rows])
-        print(f"   price: {answer.target}; left: epsilon {_left(curator)} of {curator.budget.epsilon:g}\n")
+        bounds = answer.surveys.epsilon(0.0)
+        once = f", and once {above(bounds, 3)} for bounds" if bounds else ""
+        print(f"   price: {answer.target}{once}; left: epsilon {_left(curator)} of {curator.budget.epsilon:g}\n")
     yield (
         "80789 real flights of 3575 planes; a plane stands for a person, and no answer gives away much about all its "
         "flights together. Who counts how much, and which destinations are shown, was decided privately too. The truth "
