@@ -419,6 +419,11 @@ def test_a_budget_with_a_share_for_bounds_is_told_how_to_change_both(folder: Pat
         Curator.open(path, analyst="ada")
     good(command.removeprefix("discreet "))
     Curator.open(path, analyst="ada").close()
+    said = good('ledger amend shop.toml --dataset visits --reason less --epsilon 2 --period "4 weeks"')
+    section, _, advice = said.partition("[budget]\n")[2].partition("\n\n")
+    good(advice.splitlines()[-1].removeprefix("discreet "))
+    path.write_text(POLICY.replace("epsilon = 1.0\ndelta = 1e-6", section))
+    Curator.open(path, analyst="ada").close()
 
 
 def test_nobody_enrols_the_name_of_bounds(folder: Path) -> None:

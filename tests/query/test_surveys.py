@@ -88,7 +88,10 @@ def test_where_nothing_is_said_the_share_is_a_tenth_of_the_budget() -> None:
         larger = curator.explain(ROWS, epsilon=2.01)
         assert larger.surveys == Cost.zero()
         assert price(larger.no_room) == pytest.approx(2.01)
-        assert "once for everybody they would cost epsilon = 2.01, for which the share" in str(larger)
+        assert "once for everybody they would cost epsilon = 2.01 more, for which the share" in str(larger)
+        refused = curator.explain(ROWS, epsilon=21.0)
+        assert refused.refusal is not None
+        assert refused.no_room == Cost.zero()
         assert curator.explain("SELECT AVG(items) FROM visits", epsilon=2.01).no_room == Cost.zero()
         answer = curator.sql(ROWS, epsilon=1.5)
         [own] = [one for one in curator.ledger.standings("visits") if one.name == BOUNDS]

@@ -54,6 +54,7 @@ def say_what_to_write(
         part = budget.part(share)
         sizes = {name: getattr(part, name) for name in ("epsilon", "delta", "rho", "mu")}
         options = " ".join(f"--{name} {amount!r}" for name, amount in sizes.items() if amount)
+        options += "" if period is None else f' --period "{_words(period)}"'
         typer.echo(
             "\nThe share for bounds has a budget of its own in the ledger, which has to be changed as well:\n"
             f'discreet ledger amend {file} --analyst "{BOUNDS}" {options} --reason "as the budget"'

@@ -242,12 +242,12 @@ class Curator:
                 self._check_delta(asked, payer)
             asked = self._knowing(payer).remembered(asked)
             surveys = () if answered else self._knowing(payer).wanted(asked)
-            if not (answered or surveys) and payer.makes_surveys:
-                no_room = total_price(surveys_of(asked.plans))
+            unsurveyed = () if answered or surveys or not payer.makes_surveys else surveys_of(asked.plans)
             asked = asked.after(surveys)
             denied = None if answered else payer.denied(asked.cost)
             refusal = None if denied is None else asked.refusal(denied, payer.denied)
             if not answered and refusal is None:
+                no_room = total_price(unsurveyed)
                 with suppress(BudgetExceeded):  # somebody else was quicker, just now
                     after = payer.left(after=asked.cost, surveys=total_price(surveys) if surveys else None)
                     left = (self.budget.unit, payer.left(), after)

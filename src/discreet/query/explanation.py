@@ -39,7 +39,8 @@ class Explanation:
     is the error with which the question would be refused because too little is left, else None. `left` is the unit of
     the budget and what is left of it for the analyst, now and after the question; None if it would cost nothing.
     `surveys` is what is paid before it, from the share of the budget for bounds, to find bounds for everybody; the plan
-    is as it will be then. `no_room` is what that would cost where there is no room for it.
+    is as it will be then. `no_room` is what that would cost where there is no room for it, and the question
+    can be asked all the same.
     """
 
     question: Question
@@ -140,7 +141,8 @@ class Explanation:
     def _found_by_itself(self) -> str:
         return (
             "found by this question, for part of its price: once for everybody they would cost epsilon = "
-            f"{self.no_room.epsilon(0.0):.4g}, for which the share of the budget for bounds has no room"
+            f"{self.no_room.epsilon(0.0):.4g} more, for which the share of the budget for bounds, or the budget with "
+            "this question, has no room"
         )
 
     def _block(self, number: int, plan: Private) -> list[str]:
