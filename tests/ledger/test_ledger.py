@@ -455,6 +455,13 @@ def test_enrolling_twice_is_written_once(ledger: Ledger) -> None:
     assert ledger.groups() == {}
 
 
+def test_what_finds_bounds_for_everybody_is_in_no_group(ledger: Ledger) -> None:
+    before = ledger.head
+    with pytest.raises(InvalidArgument, match="what bounds for everybody are paid as"):
+        ledger.enrol("marketing", ["ada", "(bounds)"])
+    assert ledger.head == before
+
+
 def test_what_remains_is_in_the_notion_of_the_data_set_also_under_a_limit_in_another(ledger: Ledger) -> None:
     ledger.establish("sales", Budget(epsilon=1.0))
     ledger.limit("sales", Budget(rho=0.02), analyst="ada")

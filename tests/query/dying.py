@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 import discreet
 from discreet import Budget, Cost, Filter, Ledger
+from discreet.ledger.names import BOUNDS
 from discreet.query import Curator
-from discreet.query.policy import BOUNDS
 
 HERE = str(Path(discreet.__file__).parent)
 EPSILON = 0.01

@@ -179,7 +179,7 @@ STOPS: Sequence[tuple[str, Callable[[], Iterator[str]]]] = (
 
 
 def _for_bounds(curator: Curator) -> str:
-    from discreet.query.policy import BOUNDS
+    from discreet.ledger.names import BOUNDS
 
     spent = curator.ledger.spent(curator.policy.name, analyst=BOUNDS)
     return above(spent.epsilon(0.0), 3)

@@ -136,12 +136,6 @@ def amend(
 
 def enrol(file: File = None, *, group: Team, analysts: Analysts, key: Key = None) -> None:
     """Add analysts to a group: its budgets bound what they spend from now on."""
-    from discreet.query.policy import BOUNDS
-
-    if BOUNDS in analysts:
-        raise InvalidArgument(
-            "analyst", BOUNDS, "that is what bounds for everybody are paid as, and not somebody who asks"
-        )
     with opened(file, key=key, write=True) as books:
         books.enrol(group, analysts)
     typer.echo(f"in group {group}: {', '.join(sorted(set(analysts)))}")

@@ -22,7 +22,8 @@ def say_what_to_write(
     file: str | None, dataset: str, analyst: str | None, budget: Budget, period: timedelta | None
 ) -> None:
     """Says of a policy by which a ledger was found that it states another budget: it cannot be opened like that."""
-    from discreet.query.policy import BOUNDS, Policy
+    from discreet.ledger.names import BOUNDS
+    from discreet.query.policy import Policy
 
     if file is None or not is_policy(file):
         return

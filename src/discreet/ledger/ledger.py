@@ -20,6 +20,7 @@ from discreet.ledger.charging import Charge
 from discreet.ledger.entry import Entry
 from discreet.ledger.founding import NEEDS_KEY, beginning, founded
 from discreet.ledger.listing import entries_of, lines_of, spent
+from discreet.ledger.names import BOUNDS
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.names import names as checked_names
 from discreet.ledger.names import text as checked_text
@@ -484,6 +485,9 @@ class Ledger:
 
     def _change_membership(self, kind: str, group: str, analysts: Iterable[str]) -> None:
         group, wanted = checked_name("group", group), checked_names("analysts", analysts)
+        if kind == "enrol" and BOUNDS in wanted:
+            advice = "that is what bounds for everybody are paid as, and not somebody who asks"
+            raise InvalidArgument("analysts", BOUNDS, advice)
         with self._store.writing() as connection:
             tip = self._books.tip(connection, now())
             change_membership(self._books, connection, tip, kind=kind, group=group, analysts=wanted)

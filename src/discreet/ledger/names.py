@@ -8,7 +8,10 @@ from collections.abc import Iterable
 
 from discreet.errors import InvalidArgument
 
-__all__ = ["name", "names", "text", "unknown", "unknown_holder"]
+__all__ = ["BOUNDS", "name", "names", "text", "unknown", "unknown_holder"]
+
+BOUNDS = "(bounds)"
+"""Under this name stands what was spent on bounds for everybody; it is nobody who asks, and in no group."""
 
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 1_000_000

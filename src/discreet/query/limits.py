@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from discreet.accounting import Cost, Filter
 from discreet.accounting.balance import Balance
 from discreet.errors import BudgetExceeded, InvalidArgument, KeptBudget
+from discreet.ledger.names import BOUNDS
 from discreet.ledger.standing import within
 from discreet.ledger.terms import label
-from discreet.query.policy import BOUNDS, USUAL_SHARE
+from discreet.query.policy import USUAL_SHARE
 from discreet.query.target import DELTA_SHARE
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import BudgetExceeded, LedgerCorrupt, LedgerError
+from discreet.ledger.names import BOUNDS
 from discreet.query.limits import has_own, refusal_of, remaining
-from discreet.query.policy import BOUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -13,6 +13,7 @@ from discreet.arguments import count, real, truth, words
 from discreet.engines.encodings import known_encoding
 from discreet.engines.names import closest, plain_type, quoted
 from discreet.errors import InvalidArgument, PolicyError
+from discreet.ledger.names import BOUNDS
 from discreet.ledger.names import name as checked_name
 from discreet.query.sources import OWN, by_name, in_csv, public_sources, sources_of, table_name
 
@@ -23,11 +24,9 @@ if TYPE_CHECKING:
     from discreet.engines import Engine
     from discreet.query.catalog import Catalog
 
-__all__ = ["BOUNDS", "USUAL_SHARE", "ColumnPolicy", "Policy", "TablePolicy", "checked_share", "placed"]
+__all__ = ["USUAL_SHARE", "ColumnPolicy", "Policy", "TablePolicy", "checked_share", "placed"]
 
 EVERYBODY = "*"
-BOUNDS = "(bounds)"
-"""Under this name the ledger keeps what was spent on bounds for everybody; nobody else has it."""
 USUAL_SHARE = 0.1
 """Of the budget, for bounds for everybody, where the owner says nothing about it."""
 _SHOWN = 5
