@@ -146,6 +146,7 @@ def test_fields_hold_the_values_that_were_passed() -> None:
         "pure": None,
         "delta": None,
         "set_aside": None,
+        "beside": "",
     }
     assert vars(LedgerError("a.db", "is locked", "Wait.")) == {
         "path": "a.db",

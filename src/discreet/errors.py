@@ -212,10 +212,11 @@ class BudgetExceeded(DiscreetError):
         pure: float | None = None,
         delta: float | None = None,
         set_aside: float | None = None,
+        beside: str = "",
     ) -> None:
         self.requested, self.remaining, self.unit, self.unbounded = requested, remaining, unit, unbounded
         self.of, self.until, self.question, self.pure, self.delta = of, until, question, pure, delta
-        self.set_aside = set_aside
+        self.set_aside, self.beside = set_aside, beside
         whose = f"the budget of {of}: " if of else ""
         if unbounded:
             name = "pure epsilon" if unit == "epsilon" else unit
@@ -236,8 +237,8 @@ class BudgetExceeded(DiscreetError):
                 why = "costs add up to less at the budget's delta"
                 advice += f" That is above the {self._left(pure, 3)} that is left, as {why}."
             super().__init__(
-                f"{whose}not enough is left to answer this question at {unit} = {requested:.6g}; nothing was charged. "
-                f"{advice}{wait}"
+                f"{whose}not enough is left to answer this question at {unit} = {requested:.6g}; nothing was charged"
+                f"{f' for it, beside {beside}' if beside else ''}. {advice}{wait}"
             )
         else:
             wait = f", wait until the period ends at {until}" if until else ""

@@ -162,10 +162,9 @@ def test_private_keys_need_a_delta_and_the_refusal_says_so() -> None:
         allocate(Target(epsilon=1.0), gaussian=False, choices=0, keys=True, weights=(1.0,))
 
 
-def test_a_question_without_a_delta_takes_the_default() -> None:
-    assert target_of(0.5, None, None, default=1e-8) == Target(epsilon=0.5, delta=1e-8)
-    assert target_of(0.5, 1e-7, None, default=1e-8) == Target(epsilon=0.5, delta=1e-7)
-    assert target_of(0.5, None, None, default=0.0) == Target(epsilon=0.5)
+def test_a_price_in_epsilon_has_the_delta_that_is_stated() -> None:
+    assert target_of(0.5, 1e-7, None) == Target(epsilon=0.5, delta=1e-7)
+    assert target_of(0.5, None, None) == Target(epsilon=0.5)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +179,7 @@ def test_a_question_without_a_delta_takes_the_default() -> None:
     ],
 )
 def test_a_cost_that_is_a_plain_guarantee_is_a_target(cost: Cost, target: Target) -> None:
-    assert target_of(None, None, cost, default=1e-8) == target
+    assert target_of(None, None, cost) == target
 
 
 @pytest.mark.parametrize(
@@ -200,7 +199,7 @@ def test_a_cost_that_is_a_plain_guarantee_is_a_target(cost: Cost, target: Target
 )
 def test_anything_else_is_refused(epsilon: object, delta: object, cost: object) -> None:
     with pytest.raises(InvalidArgument):
-        target_of(epsilon, delta, cost, default=1e-8)
+        target_of(epsilon, delta, cost)
 
 
 def test_a_number_of_units_gets_less_of_the_price_than_numbers_of_rows_beside_it() -> None:

@@ -52,7 +52,7 @@ def test_a_plan_is_kept_for_the_same_words_price_and_limits_alone() -> None:
         others = [taken(BY_CITY), taken(epsilon=0.5), taken(max_rows=3), taken(bounding="clip", max_rows=2)]
         assert [other.cost.epsilon(0.0) for other in others[1:]] == pytest.approx([0.5, 1.0, 1.0], abs=1e-9)
         assert [other.options.max_rows for other in others] == [None, None, 3, 2]
-        curator._desk.delta = 1e-9
+        curator._desk.delta = lambda: 1e-9
         assert taken().target.delta == 1e-9
         assert first.target.delta != 1e-9
         for i in range(300):
@@ -471,6 +471,21 @@ def test_a_delta_beyond_that_of_the_whole_budget_is_refused_first_of_all(text: s
         curator.ledger.enrol("all", ["local"])
         with pytest.raises(InvalidArgument, match="the budget of group 'all' on 'visits' has no delta: leave it out"):
             curator.sql(text, epsilon=0.4, delta=3e-8)
+
+
+def test_a_delta_is_that_of_the_budgets_as_they_are_by_now() -> None:
+    with opened(budget=Budget(epsilon=9.0, delta=1e-6)) as curator:
+        assert curator.explain(COUNT, epsilon=0.3).target.delta == pytest.approx(1e-8)
+        curator.ledger.limit("visits", Budget(epsilon=2.0, delta=1e-9), group="team")
+        curator.ledger.enrol("team", ["local"])
+        for ask in (curator.explain, curator.sql):
+            with pytest.raises(
+                InvalidArgument, match="the budget of group 'team' on 'visits' has a delta of 1e-09 in all"
+            ):
+                ask(COUNT, epsilon=0.3, delta=1e-8)
+            assert ask(COUNT, epsilon=0.3).target.delta == pytest.approx(1e-11)
+        curator.ledger.dismiss("team", ["local"])
+        assert curator.explain(BY_CITY, epsilon=0.3).target.delta == pytest.approx(1e-8)
 
 
 def test_what_was_paid_at_a_delta_is_read_again_though_budgets_have_less_since() -> None:

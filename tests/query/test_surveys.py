@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import pickle
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext as nothing
@@ -20,14 +21,15 @@ import pytest
 from discreet import Budget, Cost, Curator, Ledger
 from discreet.audit import check
 from discreet.engines.session import DuckDBSession
-from discreet.errors import InvalidArgument, PolicyError, QueryFailed
+from discreet.errors import BudgetExceeded, InvalidArgument, PolicyError, QueryFailed
 from discreet.ledger import ledger
+from discreet.ledger.names import BOUNDS
 from discreet.query import Policy, sketch
 from discreet.query import run as running
 from discreet.query.asked import Asked
 from discreet.query.choices import bound_of
 from discreet.query.explanation import Explanation
-from discreet.query.policy import BOUNDS, USUAL_SHARE, ColumnPolicy, TablePolicy
+from discreet.query.policy import USUAL_SHARE, ColumnPolicy, TablePolicy
 from discreet.query.private import Private
 from discreet.query.remembered import Choice
 from discreet.query.surveys import Survey, Surveying, surveys_of
@@ -191,14 +193,14 @@ def test_a_question_is_paid_by_who_asked_it_though_the_analyst_is_changed_meanwh
 
 
 def test_a_share_of_nothing_is_none_and_what_was_found_before_is_used() -> None:
-    books = Ledger.in_memory()
-    with opened(ledger=books, bounds_share=0.0) as curator:
+    books, rows = Ledger.in_memory(), visits()
+    with opened(rows, ledger=books, bounds_share=0.0) as curator:
         assert curator.sql(ROWS, epsilon=1.0).surveys == Cost.zero()
         assert not paid(curator)
         assert not any(one.name == BOUNDS for one in curator.ledger.standings("visits"))
-    with opened(ledger=books, budget=None, bounds_share=None) as curator:
+    with opened(rows, ledger=books, budget=None, bounds_share=None) as curator:
         curator.sql(BOTH, epsilon=1.5)
-    with opened(ledger=books, budget=None, bounds_share=0) as curator:
+    with opened(rows, ledger=books, budget=None, bounds_share=0) as curator:
         assert price(curator.explain(BOTH, epsilon=1.4).cost) == pytest.approx(1.4)
         [plan] = curator.explain(BOTH, epsilon=1.4).plans
         assert all(known.common is not None for known in plan.known)
@@ -631,6 +633,108 @@ def test_of_a_file_that_has_changed_bounds_are_found_anew(tmp_path: Path) -> Non
     pq.write_table(visits(seed=1), path)
     with opened(path, **at) as curator:
         assert price(settled(curator, ROWS).surveys) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas"])
+def test_of_other_tables_in_memory_bounds_are_found_anew(kind: str) -> None:
+    books, rows = Ledger.in_memory(), visits()
+    rows = rows if kind == "arrow" else rows.to_pandas()
+    with opened(rows, ledger=books, bounds_share=0.5) as curator:
+        curator.sql(ROWS, epsilon=1.0)
+    with opened(rows, ledger=books, bounds_share=0.5) as curator:  # the very same
+        assert settled(curator, ROWS).surveys == Cost.zero()
+    for same in (visits(), visits(seed=1)):  # that they are equal must not be told
+        with opened(same, ledger=books, bounds_share=0.5) as curator:
+            assert price(settled(curator, ROWS).surveys) == pytest.approx(1.0)
+
+
+# ---------------------------------------------------------------------- several blocks that need the same
+
+MORE = "COUNT(*) AS n, SUM(items) AS i, SUM(items + 1) AS j, SUM(items + 2) AS k FROM visits"
+TWICE: dict[str, tuple[str, list[float]]] = {
+    "alike": (
+        "SELECT a.n, b.n AS m FROM (SELECT COUNT(*) AS n FROM visits) a, (SELECT COUNT(*) AS n FROM visits) b",
+        [1.0],  # which is one block
+    ),
+    "cheaper beside it": (
+        f"SELECT a.n, b.i FROM (SELECT COUNT(*) AS n FROM visits) a, (SELECT {MORE}) b",
+        [0.5, 0.125, 0.125, 0.125],
+    ),
+    "dearer after it": (
+        f"SELECT a.n, b.i FROM (SELECT {MORE}) b, (SELECT COUNT(*) AS n FROM visits) a",
+        [0.5, 0.125, 0.125, 0.125],
+    ),
+    "by three groups, too far apart": (
+        (
+            "SELECT a.city, a.n, b.i FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) a "
+            f"JOIN (SELECT city, {MORE} GROUP BY city) b ON a.city = b.city"
+        ),
+        [0.5, 0.125, 0.125, 0.125, 0.125],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "levels"), TWICE.values(), ids=TWICE)
+def test_what_two_blocks_need_is_found_once_and_priced_as_it_was_explained(text: str, levels: list[float]) -> None:
+    with sharing(0.5, columns={"city": {"keys": ["Bern", "Oslo", "Rome"]}}) as curator:
+        planned = curator.explain(text, epsilon=1.0)
+        assert price(planned.surveys) == pytest.approx(sum(levels))
+        answer = curator.sql(text, epsilon=1.0)
+        assert answer.surveys == planned.surveys
+        assert answer.cost == planned.cost
+        assert price(answer.cost) == pytest.approx(1.0)
+        [entry] = paid(curator)
+        told = [value["epsilon"] for one in curator.ledger.entries(kind="told") for value in one.details["values"]]
+        assert sorted(told, reverse=True) == pytest.approx([0.9 * level for level in levels])
+        again = settled(curator, text)
+        assert again.surveys == Cost.zero()
+        assert again.cost == answer.cost
+        curator.sql(text, epsilon=1.0, reuse=False)
+        assert [one.id for one in paid(curator)] == [entry.id]
+
+
+@pytest.mark.parametrize("budget", [Budget(rho=30.0), Budget(epsilon=60.0, delta=1e-6), Budget(mu=12.0)], ids=str)
+def test_what_explain_says_will_fit_fits_to_the_last_bit(budget: Budget) -> None:
+    (text, _), columns = TWICE["by three groups, too far apart"], {"city": {"keys": ["Bern", "Oslo", "Rome"]}}
+    filler = {"rho": Cost.concentrated, "epsilon": Cost.pure, "mu": Cost.gaussian_dp}[budget.unit]
+    low, high = 0.0, float(getattr(budget, budget.unit))
+
+    def filled(size: float) -> Curator:
+        curator = sharing(0.5, budget=budget, columns=columns)
+        if size:
+            curator.charge(filler(size), reason="something else")
+        return curator
+
+    for _ in range(20):
+        middle = (low + high) / 2
+        with filled(middle) as curator:
+            planned = curator.explain(text, epsilon=2.0)
+            fits = planned.refusal is None and planned.surveys != Cost.zero()
+        low, high = (middle, high) if fits else (low, middle)
+    with filled(low) as curator:
+        assert curator.sql(text, epsilon=2.0).surveys != Cost.zero()
+
+
+def test_a_question_that_somebody_else_was_quicker_than_says_what_its_bounds_have_cost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = Survey.made
+    with sharing(0.5, budget=Budget(epsilon=1.0)) as curator:
+
+        def late(*arguments: Any, **facts: Any) -> Any:
+            curator.ledger.reserve("visits", Cost.pure(0.1), analyst="other")
+            return made(*arguments, **facts)
+
+        monkeypatch.setattr(Survey, "made", late)
+        with pytest.raises(BudgetExceeded) as refused:
+            curator.sql(ROWS, epsilon=0.5)
+        [survey] = paid(curator)
+        cost = f"the epsilon = 0.5 that finding its bounds for everybody has cost (entry {survey.id})"
+        assert f"nothing was charged for it, beside {cost}" in str(refused.value)
+        assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)
+        assert curator.remaining == pytest.approx(0.4)
+        monkeypatch.undo()
+        assert curator.sql(ROWS, epsilon=refused.value.remaining).surveys == Cost.zero()  # they are known
 
 
 # ---------------------------------------------------------------------- what it tells

@@ -71,14 +71,14 @@ class Asked:
         facts = [self.question.canonical, price, repr(self.options), files]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
-    def knowing(self, files: list[list[Any]], told: Told, surveyed: Told | None = None) -> Asked:
+    def knowing(self, files: list[list[Any]], told: Told, surveyed: Told | None = None, *, held: str = "") -> Asked:
         """The same question, planned with what the ledger was told: from here on it is asked with that and no more.
 
         That is what earlier answers have told, and what surveys have.
         """
         if self.target is None or not any(plan.known for plan in self.plans):  # no bound is bought, at any price
             return self
-        memory = Memory.of(self.plans, files, told, surveyed)
+        memory = Memory.of(self.plans, files, told, surveyed, held=held)
         plans = plans_of(self.question, self.target, self.options, memory)
         return Asked(self.question, self.target, self.options, plans, memory)
 
@@ -87,8 +87,13 @@ class Asked:
         found = {id(survey.plan): survey.after for survey in surveys}
         return replace(self, plans=tuple(found.get(id(plan), plan) for plan in self.plans)) if found else self
 
-    def refusal(self, error: BudgetExceeded, denied: Callable[[Cost], BudgetExceeded | None]) -> BudgetExceeded:
-        """The ledger's refusal, in the words of the question: the most for which it would not be denied."""
+    def refusal(
+        self, error: BudgetExceeded, denied: Callable[[Cost], BudgetExceeded | None], *, beside: str = ""
+    ) -> BudgetExceeded:
+        """The ledger's refusal, in the words of the question: the most for which it would not be denied.
+
+        `beside` is what was charged before it.
+        """
         if error.unbounded or self.target is None:
             return error
         last, low, high = error, 0.0, self.target.size
@@ -112,15 +117,16 @@ class Asked:
             question=True,
             pure=last.pure,
             delta=delta if too_much else None,
+            beside=beside,
         )
 
 
 class Desk:
     """Takes questions about the tables of a policy: what the text, the call and the policy say becomes an `Asked`."""
 
-    def __init__(self, policy: Policy, catalog: Catalog, *, delta: float) -> None:
+    def __init__(self, policy: Policy, catalog: Catalog, *, delta: Callable[[], float]) -> None:
         self._policy, self._catalog = policy, catalog
-        self.delta = delta  # of questions that state none
+        self.delta = delta  # of questions that state none; budgets change while data are open
         self._questions: dict[str, Question] = {}  # by their text
         self._asked: dict[tuple[str, Target | None, str], Asked] = {}
 
@@ -141,7 +147,9 @@ class Desk:
         if delta is None and written_delta is not None:
             delta = written_delta
         free = not question.blocks and epsilon is None and cost is None
-        target = None if free else target_of(epsilon, delta, cost, default=self.delta)
+        if delta is None and epsilon is not None and not free:
+            delta = self.delta()
+        target = None if free else target_of(epsilon, delta, cost)
         stated = {name: value for name, value in call.items() if value is not None}
         options = Options.of({**self._defaults(question), **written, **stated})
         options.check(question)

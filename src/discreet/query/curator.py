@@ -18,6 +18,7 @@ from discreet.errors import (
     ReleaseFailed,
 )
 from discreet.ledger import Ledger
+from discreet.ledger.names import BOUNDS
 from discreet.ledger.names import name as checked_name
 from discreet.ledger.names import text as checked_text
 from discreet.mechanisms import Mechanism
@@ -35,7 +36,6 @@ from discreet.query.models import with_price
 from discreet.query.opening import establish, ledger_of, policy_of, stated_budget
 from discreet.query.parse import render
 from discreet.query.payer import Payer
-from discreet.query.policy import BOUNDS
 from discreet.query.records import records_of
 from discreet.query.report import report_of
 from discreet.query.surveys import Survey, surveys_of, total_price
@@ -76,7 +76,7 @@ class Curator:
     def __init__(self, policy: Policy, *, data: Data, ledger: Ledger, analyst: str) -> None:
         self.policy, self.ledger, self._analyst = policy, ledger, analyst
         self._data = data
-        self._desk = Desk(policy, data.catalog, delta=default_delta(ledger, policy, analyst))
+        self._desk = Desk(policy, data.catalog, delta=lambda: default_delta(ledger, policy, self._analyst))
         self._turns = Turns()
         self._closed = False
 
@@ -165,7 +165,6 @@ class Curator:
         self._check_open()
         name = _who(name)
         set_limit(self.ledger, self.policy, name)
-        self._desk.delta = default_delta(self.ledger, self.policy, name)
         self._analyst = name
 
     # ---------------------------------------------------------------- asking
@@ -399,7 +398,7 @@ class Curator:
 
     def _check_delta(self, asked: Asked, payer: Payer) -> None:
         """Refuses a price with a larger delta than the budgets that pay have."""
-        if asked.price is not None and asked.price.delta > self._desk.delta:  # somebody has stated it
+        if asked.price is not None and asked.price.delta > 0:
             check_delta(self.ledger, self.policy, payer.analyst, asked.price.delta)
 
     def _asked(self, asked: Asked, text: str, fingerprint: str, payer: Payer) -> Answer:
@@ -413,7 +412,7 @@ class Curator:
         try:
             entry = payer.reserve(asked.cost, text, fingerprint, price=asked.price.stated)
         except BudgetExceeded as error:
-            raise asked.refusal(error, payer.denied) from None
+            raise asked.refusal(error, payer.denied, beside=known.paid) from None
 
         def answered() -> tuple[Answer, bytes, dict[str, list[Any]]]:
             with self._data.engine.session() as session:

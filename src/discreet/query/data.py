@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from discreet.engines import DuckDBEngine
 from discreet.query.turns import Turns
-from discreet.query.versions import check_versions, versions_of
+from discreet.query.versions import check_versions, held_of, versions_of
 
 if TYPE_CHECKING:
     from discreet.query.catalog import Catalog
@@ -28,6 +28,7 @@ class Data:
     def __init__(self, policy: Policy, *, memory_limit: str | None = None, threads: int | None = None) -> None:
         self._policy, self._memory_limit, self._threads = policy, memory_limit, threads
         self.files = versions_of(policy)  # before they are looked through: what comes later is another version
+        self.held = held_of(policy)
         self._engine, self.catalog = self._opened(policy)
         self._process = os.getpid()
         self._turns = Turns()

@@ -10,7 +10,7 @@ from discreet.accounting import Cost
 from discreet.errors import BudgetExceeded, InvalidArgument
 from discreet.query.charged import computed
 from discreet.query.limits import set_share
-from discreet.query.surveys import found_first, surveys_of, total_price
+from discreet.query.surveys import found_first, paid_first, surveys_of, total_price
 
 if TYPE_CHECKING:
     from discreet.query.asked import Asked
@@ -27,11 +27,13 @@ __all__ = ["Informed", "Knowing"]
 class Informed:
     """A question with what is known of its bounds: from here on it is priced, and asked with that and no more.
 
-    `surveys` is what was paid to find some for everybody just now, `notes` say so, and `seen` is what was read for it.
+    `surveys` is what was `paid`, in words, to find some for everybody just now, `notes` say so, and `seen` is what was
+    read for it.
     """
 
     asked: Asked
     surveys: Cost = field(default_factory=Cost.zero)
+    paid: str = ""
     notes: tuple[str, ...] = ()
     seen: Seen = field(default_factory=dict)
 
@@ -46,7 +48,7 @@ class Knowing:
 
     def remembered(self, asked: Asked) -> Asked:
         """The question with what earlier answers and surveys have told this analyst."""
-        return asked.knowing(self.data.files, self.payer.told, self.payer.surveyed)
+        return asked.knowing(self.data.files, self.payer.told, self.payer.surveyed, held=self.data.held)
 
     def wanted(self, asked: Asked) -> tuple[Survey, ...]:
         """The surveys that come before this question: none where the share, or the budget after them, has no room."""
@@ -79,9 +81,14 @@ class Knowing:
 
         def found() -> dict[str, list[Any]]:
             with self.data.engine.session() as session:
-                made = [survey.made(session, seen=seen) for survey in surveys]
+                made = [survey.made(session, seen=seen) for survey in surveys if survey.places]
             self.data.check()
-            return {digest: choice for one in made for digest, choice in one.items()}
+            told: dict[str, list[Any]] = {}
+            for digest, choices in (item for one in made for item in one.items()):
+                told.setdefault(digest, []).extend(choices)
+            return told
 
         payer.complete(entry, told=computed(found, data=self.data, payer=payer, entry=entry, survey=True))
-        return Informed(self.remembered(asked), price, (found_first(price, entry.id),), seen)
+        return Informed(
+            self.remembered(asked), price, paid_first(price, entry.id), (found_first(price, entry.id),), seen
+        )

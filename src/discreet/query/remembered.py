@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     Told = Callable[[list[str]], Mapping[str, list[Any]]]
 
-__all__ = ["ALARM", "ENOUGH", "Choice", "Known", "Memory"]
+__all__ = ["ALARM", "ENOUGH", "Choice", "Known", "Memory", "is_fit"]
 
 ENOUGH = 3
 """So many choices are bought; their median is used from then on."""
@@ -148,18 +148,20 @@ class Choice:
 class Known:
     """What a plan knows about one of its choices: its digest, and the earlier choices that count, if any.
 
-    `place` says which choice it is: "moment 0", "rows", "distinct 1". `common` is what was found for everybody.
+    `place` says which choice it is: "moment 0", "rows", "distinct 1". `common` is what was found for everybody; of
+    tables in memory, which are `held` under a name of their own, it is not known any more when they are opened anew.
     """
 
     place: str
     digest: str = ""
     earlier: tuple[Choice, ...] = ()
     common: Choice | None = None
+    held: str = ""
 
     @property
     def common_digest(self) -> str:
         """The digest under which it is known what was found for everybody."""
-        return _digest((self.digest, "for everybody"))
+        return _digest((self.digest, "for everybody", *([self.held] if self.held else [])))
 
     @property
     def settled(self) -> bool:
@@ -212,14 +214,24 @@ class Memory:
 
     files: str
     choices: Mapping[str, tuple[Choice, ...]]
+    held: str = ""
 
     @classmethod
-    def of(cls, plans: Iterable[Private], files: list[list[Any]], told: Told, surveyed: Told | None = None) -> Memory:
+    def of(
+        cls,
+        plans: Iterable[Private],
+        files: list[list[Any]],
+        told: Told,
+        surveyed: Told | None = None,
+        *,
+        held: str = "",
+    ) -> Memory:
         """What the ledger was told about the choices of these plans, and by surveys.
 
-        Both give lists of stored values by digest; without `surveyed` there are no surveys.
+        Both give lists of stored values by digest; without `surveyed` there are no surveys. `held` names the tables in
+        memory, if there are any.
         """
-        empty = cls(hashlib.sha256(json.dumps(files).encode()).hexdigest(), {})
+        empty = cls(hashlib.sha256(json.dumps(files).encode()).hexdigest(), {}, held)
         every = [(plan, known) for plan in plans for known in empty.known(plan)]
         found = _asked(told, (known.digest for _, known in every))
         if surveyed is not None:
@@ -242,7 +254,7 @@ class Memory:
             # one on values.
             return Known(place, _digest((digest, "uncentred")))
         noise, epsilon, looks = plan.noise_for(place), plan.epsilon_of_choice(place), plan.looks_at(place)
-        smaller = (max(_AT_LEAST, _SMALLER / max(1, plan.cells)) if plan.public else _AT_LEAST) * _SAME
+        smaller = _smaller(plan)
         by_price = plan.has_pot(place)  # then the noise is in proportion to the price as far as that is known before
         counted = [
             one
@@ -253,18 +265,26 @@ class Memory:
             and (one.units is not None) == looks
         ]
         counted.sort(key=lambda one: -one.epsilon)  # of those that are as good, the newest come first
-        known = Known(place, digest, tuple(counted[:ENOUGH]))
-        return replace(known, common=self._common(plan, known, smaller)) if plan.is_surveyed(place) else known
+        known = Known(place, digest, tuple(counted[:ENOUGH]), held=self.held)
+        return replace(known, common=self._common(plan, known)) if plan.is_surveyed(place) else known
 
-    def _common(self, plan: Private, known: Known, smaller: float) -> Choice | None:
-        """What was found for everybody, if the noise of this plan is not much larger or smaller."""
-        paid = of_row(plan.level_at(known.place), (plan.block.rows_per_unit or 1) if plan.block.row_level else 1)
-        fit = [
-            one
-            for one in self.choices.get(known.common_digest, ())
-            if one.epsilon * _FINER >= paid and one.epsilon <= paid * smaller
-        ]
-        return max(fit, key=lambda one: one.epsilon, default=None)
+    def _common(self, plan: Private, known: Known) -> Choice | None:
+        """What was found for everybody, if this plan may use it; of several what was paid best."""
+        found = self.choices.get(known.common_digest, ())
+        return max(
+            (one for one in found if is_fit(plan, known.place, one.epsilon)), key=lambda one: one.epsilon, default=None
+        )
+
+
+def is_fit(plan: Private, place: str, epsilon: float) -> bool:
+    """Whether a bound that was found for everybody at this epsilon is for noise much like that of a plan."""
+    paid = of_row(plan.level_at(place), (plan.block.rows_per_unit or 1) if plan.block.row_level else 1)
+    return epsilon * _FINER >= paid and epsilon <= paid * _smaller(plan)
+
+
+def _smaller(plan: Private) -> float:
+    """By what factor the noise that a bound was chosen for may be smaller than that of a plan which uses it."""
+    return (max(_AT_LEAST, _SMALLER / max(1, plan.cells)) if plan.public else _AT_LEAST) * _SAME
 
 
 def _asked(told: Told, digests: Iterable[str]) -> dict[str, list[Any]]:

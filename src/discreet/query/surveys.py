@@ -23,7 +23,7 @@ learn.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from discreet.query.allocation import of_row
 from discreet.query.choices import CANDIDATES
 from discreet.query.curve import Curve, shape_of
 from discreet.query.drawable import WIDEST
+from discreet.query.remembered import is_fit
 from discreet.query.run import Run
 from discreet.query.sizing import whole_buckets
 from discreet.query.sketch import Sketch
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from discreet.query.private import Private
     from discreet.query.run import Seen
 
-__all__ = ["Survey", "Surveying", "found_first", "surveys_of", "total_price"]
+__all__ = ["Survey", "Surveying", "found_first", "paid_first", "surveys_of", "total_price"]
 
 _LOOK, _SKETCH = 0.03, 0.04
 """What each of the two looks beside a choice costs, of a survey, and a sketch of sizes before it."""
@@ -67,10 +68,14 @@ _UP = 1 + 1e-12
 
 @dataclass(frozen=True)
 class Survey:
-    """The bounds of one block that are to be found for everybody: of the plan's pots, those at these places."""
+    """The bounds of one block that are to be found for everybody: of the plan's pots, those at these places.
+
+    Those at the places `elsewhere` are found by the survey of another block of the question, which needs the same.
+    """
 
     plan: Private
     places: tuple[str, ...]
+    elsewhere: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def cost(self) -> Cost:
@@ -80,15 +85,22 @@ class Survey:
     @cached_property
     def after(self) -> Private:
         """The plan as it will be, but for the bounds."""
-        return self.plan.buying(
-            known.place for known in self.plan.known if not (known.settled or known.place in self.places)
-        )
+        found = (*self.places, *self.elsewhere)
+        return self.plan.buying(known.place for known in self.plan.known if not (known.settled or known.place in found))
 
     @property
     def is_drawable(self) -> bool:
         """Whether the noise of its steps can be drawn."""
-        rows = (self.plan.block.rows_per_unit or 1) if self.plan.block.row_level else 1
-        return all(rows / (_LOOK * self.plan.level_at(place)) <= WIDEST for place in self.places)
+        return all(self._rows / (_LOOK * self.plan.level_at(place)) <= WIDEST for place in self.places)
+
+    @property
+    def _rows(self) -> int:
+        """In how many units of a choice one unit counts."""
+        return (self.plan.block.rows_per_unit or 1) if self.plan.block.row_level else 1
+
+    def level_of_choice(self, place: str) -> float:
+        """The epsilon at which the bound at a place will be chosen."""
+        return of_row(self.prepared(place).allocation.choice, self._rows)
 
     def prepared(self, place: str) -> Private:
         """The plan with what each step for a place may spend; bounds are for the noise that questions will have."""
@@ -160,14 +172,38 @@ class Surveying(Run):
 
 
 def surveys_of(plans: Iterable[Private]) -> tuple[Survey, ...]:
-    """The surveys that these plans are in need of, which were made with what is known: one for each block, or none."""
+    """The surveys that these plans are in need of, which were made with what is known: one for each block, or none.
+
+    What several blocks need is found once, for the one that pays most, as far as its bound is one for the others.
+    """
     found = []
     for plan in plans:
         wanted = tuple(known.place for known in plan.known if plan.is_surveyed(known.place) and not known.settled)
         survey = Survey(plan, wanted)
         if wanted and survey.is_drawable:
             found.append(survey)
-    return tuple(found)
+    return tuple(found) if len(found) == 1 else _each_once(found)
+
+
+def _each_once(surveys: list[Survey]) -> tuple[Survey, ...]:
+    """The same, every bound found by one of them."""
+    levels: dict[str, list[float]] = {}
+    elsewhere: set[tuple[int, str]] = set()
+    every = [(number, survey, place) for number, survey in enumerate(surveys) for place in survey.places]
+    for number, survey, place in sorted(every, key=lambda one: -one[1].plan.level_at(one[2])):
+        of_same = levels.setdefault(survey.plan.known_at(place).common_digest, [])
+        if any(is_fit(survey.plan, place, level) for level in of_same):
+            elsewhere.add((number, place))
+        else:
+            of_same.append(survey.level_of_choice(place))
+    return tuple(
+        replace(
+            survey,
+            places=tuple(place for place in survey.places if (number, place) not in elsewhere),
+            elsewhere=tuple(place for place in survey.places if (number, place) in elsewhere),
+        )
+        for number, survey in enumerate(surveys)
+    )
 
 
 def found_first(price: Cost, entry: int) -> str:
@@ -176,6 +212,11 @@ def found_first(price: Cost, entry: int) -> str:
         f"Bounds on what a unit contributes were found for everybody, for epsilon = {price.epsilon(0.0):.4g} from the "
         f"share of the budget for bounds (entry {entry} of the ledger); questions like this one need not pay for them."
     )
+
+
+def paid_first(price: Cost, entry: int) -> str:
+    """What was charged before a question that is refused after all, because somebody else was quicker."""
+    return f"the epsilon = {price.epsilon(0.0):.4g} that finding its bounds for everybody has cost (entry {entry})"
 
 
 def total_price(surveys: Iterable[Survey]) -> Cost:

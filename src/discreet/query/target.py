@@ -73,8 +73,8 @@ class Target:
         return f"epsilon = {self.epsilon:g}" + (f", delta = {self.delta:g}" if self.delta else "")
 
 
-def target_of(epsilon: object, delta: object, cost: object, *, default: float) -> Target:
-    """The target of a call: `epsilon` with `delta` or the default one, or a `cost` that is a plain guarantee."""
+def target_of(epsilon: object, delta: object, cost: object) -> Target:
+    """The target of a call: `epsilon`, with a `delta` if there is one, or a `cost` that is a plain guarantee."""
     if (epsilon is None) == (cost is None):
         raise InvalidArgument(
             "epsilon, cost",
@@ -86,7 +86,7 @@ def target_of(epsilon: object, delta: object, cost: object, *, default: float) -
         if delta is not None:
             raise InvalidArgument("delta", delta, "goes with epsilon=; a cost states its own")
         return _of_cost(cost)
-    slack = default if delta is None else nonnegative("delta", delta)
+    slack = 0.0 if delta is None else nonnegative("delta", delta)
     if positive("epsilon", epsilon) > MOST_EPSILON:
         raise InvalidArgument("epsilon", epsilon, f"above {MOST_EPSILON:g} nobody is protected; 0.1 to 1 is usual")
     return Target(epsilon=positive("epsilon", epsilon), delta=slack)

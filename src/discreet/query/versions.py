@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +15,9 @@ from discreet.errors import SourceError
 if TYPE_CHECKING:
     from discreet.query.policy import Policy
 
-__all__ = ["check_versions", "versions_of"]
+__all__ = ["check_versions", "held_of", "versions_of"]
+
+_held: dict[int, tuple[weakref.ref[Any], str]] = {}  # what tables in memory are called, while they are there
 
 
 def versions_of(policy: Policy) -> list[list[Any]]:
@@ -31,6 +36,26 @@ def versions_of(policy: Policy) -> list[list[Any]]:
             status = Path(path).stat()
             found.append([path, *read, status.st_size, status.st_mtime_ns])
     return found
+
+
+def held_of(policy: Policy) -> str:
+    """A name of the tables in memory, as these very objects, which no other process and no other tables have.
+
+    Empty if there are none. What they hold must not decide it: that two tables are equal is about everybody in them.
+    """
+    sources = [table.source for table in policy.tables.values()]
+    return " ".join(_name(one) for one in sources if not in_files(one) and not files_behind(one))
+
+
+def _name(source: object) -> str:
+    key = id(source)
+    known = _held.get(key)
+    if known is not None and known[0]() is source:
+        return known[1]
+    name = secrets.token_hex(16)
+    with suppress(TypeError):  # of what cannot be referred to nothing is known the next time
+        _held[key] = weakref.ref(source, lambda _: _held.pop(key, None)), name
+    return name
 
 
 def check_versions(files: list[list[Any]]) -> None:
