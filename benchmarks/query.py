@@ -37,7 +37,7 @@ HERE = Path(__file__).resolve().parent
 RESULT = HERE / "results" / "query.json"
 EPSILON, DELTA = 1.0, 1e-6
 DISTRIBUTIONS = ("discreet", "duckdb", "pyarrow", "numpy", "sqlglot", "SQLAlchemy")
-OWN = ("raw", "floor", "discreet by row", "discreet", "discreet alone", "discreet later")
+OWN = ("raw", "raw anew", "floor", "discreet by row", "discreet", "discreet alone", "discreet later")
 SCALAR_RUNS = 3
 """A question with one number is asked this many times as often: its error has no groups to be taken over."""
 

@@ -18,11 +18,12 @@ Cells = dict[str, list[float]]
 """One answer: from the key, written as one word, to the values of the row."""
 
 
-def connected(visits: Path, users: Path) -> duckdb.DuckDBPyConnection:
-    """DuckDB with both tables as views on their files."""
+def connected(visits: Path, users: Path | None) -> duckdb.DuckDBPyConnection:
+    """DuckDB with both tables as views on their files, or one of them."""
     connection = duckdb.connect()
     connection.execute(f"CREATE VIEW visits AS SELECT * FROM read_parquet('{visits}')")
-    connection.execute(f"CREATE VIEW users AS SELECT * FROM read_parquet('{users}')")
+    if users is not None:
+        connection.execute(f"CREATE VIEW users AS SELECT * FROM read_parquet('{users}')")
     return connection
 
 

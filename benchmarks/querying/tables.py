@@ -82,7 +82,7 @@ def _cell(report: dict[str, Any], shown: Any) -> str:
 def _ratios(found: dict[tuple[str, str], dict[str, Any]], questions: list[str], names: list[str]) -> list[str]:
     """How discreet stands to the references and to each peer."""
     parts = [""]
-    pairs = [("discreet", "floor"), ("discreet by row", "raw")]
+    pairs = [("discreet", "floor"), ("discreet by row", "raw"), ("discreet by row", "raw anew")]
     pairs += [(name, "discreet") for name in names if not name.startswith(("raw", "floor", "discreet"))]
     measures = [("time", "median_s", "median_s", pairs), ("CPU time", "median_cpu_s", "median_cpu_s", pairs)]
     measures.append(("time of the first answers of ledgers,", "first_s", "median_s", pairs[:1]))
