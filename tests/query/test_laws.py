@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -73,7 +74,27 @@ def test_quantiles_of_a_staircase_are_where_its_tail_says(epsilon: float, gamma:
         assert found == pytest.approx(float(law.reach(np.zeros(1), confidence)[0]), abs=1e-9)
 
 
-@pytest.mark.parametrize("epsilon", [0.9, 1.0, 2.0, 5.0])
+@pytest.mark.parametrize("epsilon", [0.9, 1.0, 3.0, 3.2, 4.0, 5.0, 10.0, 50.0])
+def test_staircase_noise_is_no_larger_than_laplace_noise_in_median_mean_and_interval(epsilon: float) -> None:
+    steps = 1 << 20
+    law, least = staircase_law(epsilon), Law("staircase", epsilon, least_median_gamma(epsilon))
+    assert law.two_sided(0.5) < LAPLACE.two_sided(0.5)
+    assert law.two_sided(0.95) <= 1.01 * LAPLACE.two_sided(0.95)
+    assert law.mean <= 1.01 * LAPLACE.mean
+    assert (law == least) == (epsilon <= 3)  # of the least median as long as that has no price
+    if epsilon <= 10:  # as it is drawn
+        draws = np.abs(staircase(epsilon, steps, max(1, round(law.gamma * steps + 0.5)), DRAWS)) / steps * epsilon
+        assert float(np.mean(draws)) == pytest.approx(law.mean, rel=0.05)
+    if epsilon >= 4:  # half of it would be spread over all that a unit can contribute
+        assert least.two_sided(0.95) > 1.2 * LAPLACE.two_sided(0.95)
+
+
+def test_who_pays_more_for_one_number_has_a_shorter_interval() -> None:
+    widths = [staircase_law(epsilon).two_sided(0.95) / epsilon for epsilon in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)]
+    assert all(more < 0.9 * less for less, more in pairwise(widths))
+
+
+@pytest.mark.parametrize("epsilon", [0.9, 1.0, 2.0, 3.0])
 def test_no_staircase_has_a_smaller_median_than_the_one_that_is_used(epsilon: float) -> None:
     best = least_median_gamma(epsilon)
     medians = {g: Law("staircase", epsilon, g).two_sided(0.5) for g in (best / 2, best * 0.9, best, best * 1.1, 0.99)}

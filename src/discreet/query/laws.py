@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,9 @@ _STEPS, _CLOSE, _HALVED = 40, 1e-13, 45
 _ROOT = math.sqrt(2 * math.pi)
 _OF_SPREAD, _OF_FREE_SPREAD = 0.5, 1.5
 """Which part of what may be cut off of a sum of squares a variance may have lost: its number of rows loses, too."""
+
+_STEPS_TRIED, _AS_GOOD = 256, 1.01
+"""Of the shares of a staircase's first step so many are compared; and by how much they may be worse than Laplace."""
 
 _APART = 1.001
 """How much larger each of several scales of Laplace noise is at least than the next: their law has their difference in
@@ -94,6 +98,17 @@ class Law:
         within = (rest - beyond * math.exp(self.epsilon * level)) / decay
         return self.epsilon * (self.gamma + level + within)
 
+    @property
+    def mean(self) -> float:
+        """The mean of |noise|."""
+        if self.kind != "staircase":
+            return math.sqrt(2 / math.pi) if self.gaussian else 1.0
+        decay = math.exp(-self.epsilon)
+        rest = decay / -math.expm1(-self.epsilon)
+        first = self.gamma * (self.gamma / 2 + rest)  # the integral of the tail, step by step
+        others = (rest - decay / 2) / -math.expm1(-self.epsilon)
+        return self.epsilon * (first + others) / (self.gamma + rest)
+
     def reach(self, allowance: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
         """q with P(noise > q) + P(noise > q + allowance) = 1 - confidence, or 0 if that is below 0."""
         if self.kind == "gaussian":
@@ -113,8 +128,29 @@ GAUSSIAN, LAPLACE = Law("gaussian"), Law("laplace")
 
 
 def staircase_law(epsilon: float) -> Law:
-    """Staircase noise of the least median."""
-    return Law("staircase", epsilon, least_median_gamma(epsilon))
+    """Staircase noise that has the least median, as long as its mean and its interval are not larger than Laplace's.
+
+    Where much is paid, half of the noise of the least median lies at 0, and the other half is spread evenly over all
+    that one unit can contribute, whatever the price. There the step is one with the least sum of median, mean and
+    interval of 95 %, each beside that of Laplace noise, of those with which none is larger.
+    """
+    return Law("staircase", epsilon, _gamma(epsilon))
+
+
+@lru_cache(maxsize=1024)
+def _gamma(epsilon: float) -> float:
+    least = least_median_gamma(epsilon)
+    if max(_sizes(epsilon, least)) <= _AS_GOOD:
+        return least
+    gammas = np.geomspace(least, 1.0, _STEPS_TRIED).tolist()
+    fit = {sum(sizes): gamma for gamma in gammas if max(sizes := _sizes(epsilon, gamma)) <= _AS_GOOD}
+    return fit[min(fit)] if fit else least
+
+
+def _sizes(epsilon: float, gamma: float) -> tuple[float, float, float]:
+    """Median, mean and interval of 95 % of staircase noise, as multiples of those of Laplace noise."""
+    law = Law("staircase", epsilon, gamma)
+    return law.two_sided(0.5) / math.log(2), law.mean, law.two_sided(0.95) / math.log(20)
 
 
 def least_median_gamma(epsilon: float) -> float:
