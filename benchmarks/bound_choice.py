@@ -119,6 +119,11 @@ def tables(stream: np.random.Generator) -> dict[str, Callable[[], Sizes]]:
         "30 times as much for 1 in 500, 50 000": lambda: mixed(0.002, 50_000),
         "60 robots among 100 000": lambda: crowd(60),
         "150 robots among 100 000": lambda: crowd(150),
+        "twelve each, 30 of 5000 have 600": lambda: np.repeat([12.0, 600.0], [4970, 30]),
+        "twelve each, 60 of 50 000 have 600": lambda: np.repeat([12.0, 600.0], [49_940, 60]),
+        "uniform on 1 to 20, 40 of 20 000 have 600": lambda: np.concatenate(
+            [stream.integers(1, 21, 19_960).astype(float), np.full(40, 600.0)]
+        ),
     }
 
 

@@ -145,6 +145,7 @@ def test_fields_hold_the_values_that_were_passed() -> None:
         "question": False,
         "pure": None,
         "delta": None,
+        "delta_left": None,
         "set_aside": None,
         "beside": "",
     }

@@ -211,12 +211,13 @@ class BudgetExceeded(DiscreetError):
         question: bool = False,
         pure: float | None = None,
         delta: float | None = None,
+        delta_left: float | None = None,
         set_aside: float | None = None,
         beside: str = "",
     ) -> None:
         self.requested, self.remaining, self.unit, self.unbounded = requested, remaining, unit, unbounded
         self.of, self.until, self.question, self.pure, self.delta = of, until, question, pure, delta
-        self.set_aside, self.beside = set_aside, beside
+        self.delta_left, self.set_aside, self.beside = delta_left, set_aside, beside
         whose = f"the budget of {of}: " if of else ""
         if unbounded:
             name = "pure epsilon" if unit == "epsilon" else unit
@@ -227,13 +228,12 @@ class BudgetExceeded(DiscreetError):
             )
         elif question:
             wait = f" The period ends at {until}." if until else ""
-            small = f"Its delta of {delta:g} is more than is left: state a smaller one, or none." if delta else ""
-            advice = (
-                f"At {unit} = {_down(remaining)} it would be answered: ask for that or less, or stop here."
-                if remaining > 0
-                else small or "Too little is left to answer it at all."
-            )
-            if unit == "epsilon" and pure is not None and remaining > pure:
+            advice = "Too little is left to answer it at all."
+            if remaining > 0:
+                advice = f"At {unit} = {_down(remaining)} it would be answered: ask for that or less, or stop here."
+            elif delta:
+                advice = self._of_delta(delta)
+            if unit == "epsilon" and pure is not None and remaining > pure and _down(remaining) != _down(pure or 1.0):
                 why = "costs add up to less at the budget's delta"
                 advice += f" That is above the {self._left(pure, 3)} that is left, as {why}."
             super().__init__(
@@ -263,6 +263,17 @@ class BudgetExceeded(DiscreetError):
             noise = f"Gaussian noise with a noise_multiplier of at least {_up(1 / self.remaining)}"
             most += f" or by {noise}" if pure else f", as {noise} does"
         return f"Ask for a release {most}"
+
+    def _of_delta(self, delta: float) -> str:
+        """That the delta is in the way, how much of it is left, and how to do without."""
+        rest, whole = self.delta_left or 0.0, self.set_aside or 0.0
+        kept = f" of the {whole:.3g} that the budget sets aside for that" if whole else ""
+        left = f"{_down(rest)} is left" if rest >= delta / 1e6 else "nothing is left"
+        less = f" State at most delta = {_down(rest)}, or" if rest >= delta / 1e6 else " To go on,"
+        return (
+            f"Groups that are not public are shown at a delta, here {delta:g}, and{kept} {left}.{less} group by keys "
+            "that the policy lists, ask without groups, or have the budget amended."
+        )
 
     def _left(self, value: float, digits: int = 6) -> str:
         return left(value, of=min(self.requested, 1.0), squared=self.unit == "mu", digits=digits)

@@ -52,7 +52,7 @@ def test_a_plan_is_kept_for_the_same_words_price_and_limits_alone() -> None:
         others = [taken(BY_CITY), taken(epsilon=0.5), taken(max_rows=3), taken(bounding="clip", max_rows=2)]
         assert [other.cost.epsilon(0.0) for other in others[1:]] == pytest.approx([0.5, 1.0, 1.0], abs=1e-9)
         assert [other.options.max_rows for other in others] == [None, None, 3, 2]
-        curator._desk.delta = lambda: 1e-9
+        curator._desk.delta = lambda _: 1e-9
         assert taken().target.delta == 1e-9
         assert first.target.delta != 1e-9
         for i in range(300):
@@ -262,6 +262,7 @@ def test_prices_can_be_written_into_the_question() -> None:
     with opened() as curator:
         assert curator.explain(f"{COUNT} OPTIONS (epsilon = 0.25)").target.epsilon == 0.25
         assert curator.explain(f"{COUNT} OPTIONS (epsilon = 0.25)", epsilon=0.5).target.epsilon == 0.5
+        assert curator.explain(f"{COUNT} OPTIONS (epsilon = .25, delta = -.0)").target.epsilon == 0.25
 
 
 def test_row_level_privacy_is_the_special_case(tmp_path: Path) -> None:
@@ -445,11 +446,34 @@ def test_a_null_that_the_question_itself_makes_is_not_blamed_on_the_noise() -> N
 
 def test_a_refusal_says_if_it_is_the_delta_that_is_too_large() -> None:
     with opened(budget=Budget(epsilon=2.0, delta=1e-6)) as curator:
-        with pytest.raises(BudgetExceeded, match=r"Its delta of 9e-07 is more than is left") as refused:
+        with pytest.raises(
+            BudgetExceeded, match=r"at a delta, here 9e-07, and of the 2.5e-07 .* State at most delta = 2.5e-07"
+        ) as refused:
             curator.sql(BY_CITY, epsilon=0.5, delta=9e-7)
         assert pickle.loads(pickle.dumps(refused.value)).delta == 9e-7
+        assert refused.value.delta_left == 2.5e-7
         with pytest.raises(BudgetExceeded, match="it would be answered"):
             curator.sql(BY_CITY, epsilon=5)
+
+
+def test_the_delta_of_groups_is_said_to_run_out_before_it_does_and_when_it_has() -> None:
+    with opened(budget=Budget(epsilon=9.0, delta=1e-6)) as curator:
+        first = curator.explain(BY_CITY, epsilon=0.1, delta=1e-7)
+        needed = sum(plan.allocation.key_delta for plan in first.plans)
+        assert first.delta_left == 2.5e-7
+        enough = int(2.5e-7 / needed)
+        assert f"is enough for {enough} questions like this one" in str(first)
+        assert curator.explain(COUNT, epsilon=0.1).delta_left is None
+        for _ in range(enough):
+            assert curator.explain(BY_CITY, epsilon=0.1, delta=1e-7, reuse=False).refusal is None
+            curator.sql(BY_CITY, epsilon=0.1, delta=1e-7, reuse=False)
+        last = curator.explain(BY_CITY, epsilon=0.1, delta=1e-7, reuse=False)
+        assert last.refusal is not None
+        assert "of the 2.5e-07 that the budget sets aside for that nothing is left. To go on, group by keys" in str(
+            last
+        )
+        assert "is enough for" not in str(last)
+        assert curator.explain(COUNT, epsilon=0.1).refusal is None
 
 
 @pytest.mark.parametrize("text", [COUNT, BY_CITY])  # Gaussian noise that a budget with a smaller delta would admit

@@ -26,7 +26,7 @@ from discreet.ledger import ledger
 from discreet.ledger.names import BOUNDS
 from discreet.query import Policy, sketch
 from discreet.query import run as running
-from discreet.query.asked import Asked
+from discreet.query.asked import Asked, Desk
 from discreet.query.choices import bound_of
 from discreet.query.explanation import Explanation
 from discreet.query.policy import USUAL_SHARE, ColumnPolicy, TablePolicy
@@ -100,7 +100,7 @@ def test_where_nothing_is_said_the_share_is_a_tenth_of_the_budget() -> None:
         assert own.budget == curator.budget.part(USUAL_SHARE)
         assert price(answer.surveys) == pytest.approx(1.5)
         assert curator.remaining == pytest.approx(17.0)
-        assert "and once epsilon = 1.5 for bounds: later questions about the same need not find them" in str(answer)
+        assert "and once epsilon = 1.5 for bounds: later questions about the same, at up to three times" in str(answer)
         again = curator.sql(ROWS, epsilon=1.5)
         assert (again.repeated, again.surveys) == (True, Cost.zero())
         assert "and once" not in str(again)
@@ -175,6 +175,52 @@ def test_whoever_writes_another_share_at_the_same_moment_decides(monkeypatch: py
         text = f"{ROWS} WHERE city = 'Bern'"
         assert curator.sql(text, epsilon=1.0).surveys == Cost.zero()  # 0.2 is left
         assert [one.budget for one in books.standings("visits") if one.name == BOUNDS] == [Budget(epsilon=1.2)]
+
+
+def test_a_survey_serves_questions_at_three_times_its_price() -> None:
+    with sharing() as curator:
+        curator.sql(BOTH, epsilon=1.0)  # half of it for each
+        [survey] = paid(curator)
+        assert survey.price == {"epsilon": 1.0}
+        assert price(survey.cost) == pytest.approx(1.0)
+        assert settled(curator, ROWS, epsilon=1.5).surveys == Cost.zero()
+        assert price(settled(curator, ROWS, epsilon=1.6).surveys) == pytest.approx(1.6)
+
+
+def test_no_bound_is_found_for_a_condition_that_nobody_meets_by_the_policy() -> None:
+    with sharing(columns={"city": {"keys": ["Bern", "Oslo", "Rome"]}}) as curator:
+        vain = curator.explain(f"{ROWS} WHERE city = 'bern'", epsilon=1.0)
+        assert vain.cautions
+        assert vain.surveys == Cost.zero()
+        assert price(curator.explain(f"{ROWS} WHERE city = 'Bern'", epsilon=1.0).surveys) == pytest.approx(1.0)
+        curator.sql(f"{ROWS} WHERE city = 'bern'", epsilon=1.0)
+        assert not paid(curator)
+
+
+def test_a_call_states_no_share_beside_budgets_of_analysts_in_the_policy() -> None:
+    tables = {"visits": TablePolicy(visits(), unit="user_id")}
+    policy = Policy("visits", tables, budget=Budget(epsilon=20.0), analysts={"bob": Budget(epsilon=0.5)})
+    with pytest.raises(InvalidArgument, match="the policy has budgets of analysts, beside which they would learn more"):
+        Curator.open(policy, ledger=Ledger.in_memory(), analyst="bob", bounds_share=0.5)
+    for share in (None, 0):
+        with Curator.open(policy, ledger=Ledger.in_memory(), analyst="bob", bounds_share=share) as curator:
+            assert curator.sql(ROWS, epsilon=0.3).surveys == Cost.zero()
+
+
+def test_who_asks_is_settled_before_the_question_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    books = Ledger.in_memory()
+    with opened(ledger=books, budget=Budget(epsilon=20.0, delta=1e-4)) as curator:
+        books.limit("visits", Budget(epsilon=1.0, delta=1e-8), analyst="ada")
+        parsed = Desk._parsed
+
+        def slowly(*arguments: Any) -> Any:
+            curator.analyst = "ada"
+            return parsed(*arguments)
+
+        monkeypatch.setattr(Desk, "_parsed", slowly)
+        assert curator.sql("SELECT city, COUNT(*) AS n FROM visits GROUP BY city", epsilon=0.5).target.delta == 1e-6
+        [entry] = books.entries(kind="reserve")
+        assert entry.analyst == "local"
 
 
 def test_a_question_is_paid_by_who_asked_it_though_the_analyst_is_changed_meanwhile(
@@ -826,6 +872,7 @@ def test_the_error_is_near_that_of_the_best_bound(seed: int) -> None:
         "smooth": smooth(5000, seed),
         "twelve each": np.full(3000, 12.0),
         "robots": np.concatenate([smooth(5000, seed), np.ceil(4000 * stream.lognormal(0, 0.3, 60))]),
+        "robots beyond an end": np.repeat([12.0, 600.0], [4965, 35]),
         "mostly nothing": np.where(stream.random(10_000) < 0.01, stream.integers(1, 20, 10_000), 0).astype(float),
     }
     survey = survey_of(1.0)

@@ -309,7 +309,8 @@ class Answer:
         if self.surveys == Cost.zero():
             return foot
         shown = f"epsilon = {self.surveys.epsilon(0.0):.4g}"
-        return f"{foot}\nand once {shown} for bounds: later questions about the same need not find them (bounds_share)"
+        later = "later questions about the same, at up to three times the price, need not find them (bounds_share)"
+        return f"{foot}\nand once {shown} for bounds: {later}"
 
     def _repr_html_(self) -> str:
         shown = self.intervals(0.95)

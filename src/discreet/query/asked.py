@@ -117,6 +117,8 @@ class Asked:
             question=True,
             pure=last.pure,
             delta=delta if too_much else None,
+            delta_left=last.remaining if too_much and last.unit == "delta" else None,
+            set_aside=last.set_aside if too_much else None,
             beside=beside,
         )
 
@@ -124,16 +126,26 @@ class Asked:
 class Desk:
     """Takes questions about the tables of a policy: what the text, the call and the policy say becomes an `Asked`."""
 
-    def __init__(self, policy: Policy, catalog: Catalog, *, delta: Callable[[], float]) -> None:
+    def __init__(self, policy: Policy, catalog: Catalog, *, delta: Callable[[str | None], float]) -> None:
         self._policy, self._catalog = policy, catalog
-        self.delta = delta  # of questions that state none; budgets change while data are open
+        self.delta = delta  # of questions that state none, by who asks; budgets change while data are open
         self._questions: dict[str, Question] = {}  # by their text
         self._asked: dict[tuple[str, Target | None, str], Asked] = {}
 
     def take(
-        self, text: str, *, epsilon: float | None, delta: float | None, cost: Cost | None, call: Mapping[str, Any]
+        self,
+        text: str,
+        *,
+        epsilon: float | None,
+        delta: float | None,
+        cost: Cost | None,
+        call: Mapping[str, Any],
+        analyst: str | None = None,
     ) -> Asked:
-        """The question at its price; what the call says wins over the text, and the text over the policy."""
+        """The question at its price; what the call says wins over the text, and the text over the policy.
+
+        Without an `analyst`, it is asked by whoever the analyst is now.
+        """
         if not isinstance(text, str):
             raise InvalidArgument("text", text, "pass a question in SQL, as text")
         question = self._parsed(text)
@@ -148,7 +160,7 @@ class Desk:
             delta = written_delta
         free = not question.blocks and epsilon is None and cost is None
         if delta is None and epsilon is not None and not free:
-            delta = self.delta()
+            delta = self.delta(analyst)
         target = None if free else target_of(epsilon, delta, cost)
         stated = {name: value for name, value in call.items() if value is not None}
         options = Options.of({**self._defaults(question), **written, **stated})

@@ -76,7 +76,9 @@ class Curator:
     def __init__(self, policy: Policy, *, data: Data, ledger: Ledger, analyst: str) -> None:
         self.policy, self.ledger, self._analyst = policy, ledger, analyst
         self._data = data
-        self._desk = Desk(policy, data.catalog, delta=lambda: default_delta(ledger, policy, self._analyst))
+        self._desk = Desk(
+            policy, data.catalog, delta=lambda analyst: default_delta(ledger, policy, analyst or self._analyst)
+        )
         self._turns = Turns()
         self._closed = False
 
@@ -195,11 +197,12 @@ class Curator:
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
         self._check_open()
         truth("reuse", reuse)
-        asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
+        payer = self._payer  # whoever is the analyst from here on
+        asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call, analyst=payer.analyst)
         if asked.price is None:
             self._data.check()
             return self._answer(asked, ())
-        payer, fingerprint = self._payer, asked.fingerprint(self._data.files)  # whoever is the analyst from here on
+        fingerprint = asked.fingerprint(self._data.files)
         if not reuse:
             return self._asked(asked, text, fingerprint, payer)
         with self._turns.of(fingerprint if self.policy.shared else f"{fingerprint} {payer.analyst}"):
@@ -231,11 +234,11 @@ class Curator:
         call = {"max_groups": max_groups, "max_rows": max_rows, "bounds": bounds, "bounding": bounding}
         self._check_open()
         truth("reuse", reuse)
-        asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call)
+        payer = self._payer
+        asked = self._desk.take(text, epsilon=epsilon, delta=delta, cost=cost, call=call, analyst=payer.analyst)
         answered, refusal, left, no_room = False, None, None, Cost.zero()
         surveys: tuple[Survey, ...] = ()
         if asked.price is not None:
-            payer = self._payer
             answered = reuse and _measured_before(asked.fingerprint(self._data.files), asked, payer) is not None
             if not answered:
                 self._check_delta(asked, payer)
@@ -261,6 +264,7 @@ class Curator:
             left=left,
             surveys=total_price(surveys),
             no_room=no_room,
+            delta_left=payer.delta_left if any(plan.allocation.key_delta for plan in asked.plans) else None,
         )
 
     def table(self, name: str) -> Selection:

@@ -40,7 +40,8 @@ class Explanation:
     the budget and what is left of it for the analyst, now and after the question; None if it would cost nothing.
     `surveys` is what is paid before it, from the share of the budget for bounds, to find bounds for everybody; the plan
     is as it will be then. `no_room` is what that would cost where there is no room for it, and the question
-    can be asked all the same.
+    can be asked all the same. `delta_left` is what is left, before the question, of the delta that budgets have for
+    groups that are not public; None where it needs none.
     """
 
     question: Question
@@ -53,6 +54,7 @@ class Explanation:
     left: tuple[str, float, float] | None = None
     surveys: Cost = field(default_factory=Cost.zero)
     no_room: Cost = field(default_factory=Cost.zero)
+    delta_left: float | None = None
 
     @property
     def report(self) -> tuple[str, ...]:
@@ -68,7 +70,8 @@ class Explanation:
         """The half-width of each aggregate's interval at this confidence, where it is known in advance, by column.
 
         None where it depends on a bound that will be chosen privately, or on the other numbers of the answer. Where a
-        bound is known from earlier answers, the interval is wider on one side, and this is the wider one. An aggregate
+        bound is known from earlier answers, the interval is wider on one side, and this is the wider one, of a group of
+        average size. An aggregate
         that is no column as it is, but a part of one, goes by what it is, as in "count(*)", and if several parts of the
         question have the same, by its part, as in "part 2: count(*)".
         """
@@ -111,6 +114,8 @@ class Explanation:
             lines.append("budget  it was answered before: the stored answer is read again, at no cost")
         if self.refusal is not None:
             lines.append(f"budget  {self.refusal}")
+        if self.delta_left is not None and self.refusal is None and not self.answered:
+            lines.append(f"budget  {self._of_delta}")
         if self.left is not None:
             unit, now, after = self.left
             before, rest = (left(amount, of=now, squared=unit == "mu") for amount in (now, after))
@@ -131,10 +136,20 @@ class Explanation:
     __repr__ = __str__
 
     @property
+    def _of_delta(self) -> str:
+        """How far the delta goes that questions like this one need."""
+        needed = sum(plan.allocation.key_delta for plan in self.plans)
+        more = math.floor((self.delta_left or 0.0) / needed * (1 + 1e-9))
+        return (
+            f"groups that are not public need a delta, here {needed:g}; what is set aside for it is enough for {more} "
+            f"question{'' if more == 1 else 's'} like this one"
+        )
+
+    @property
     def _found_first(self) -> str:
         return (
             f"found before it, once for everybody, for epsilon = {self.surveys.epsilon(0.0):.4g} from the share of the "
-            "budget for bounds (bounds_share = 0 turns that off)"
+            "budget for bounds (bounds_share = 0 turns that off, where the data are opened or in the policy)"
         )
 
     @property
@@ -255,7 +270,7 @@ def _half_width(plan: Private, function: str, argument: str | None, confidence: 
     if i is None:
         return _half_width_of_two(plan, argument, confidence) if function == "sum" else None
     bound, reach = plan.known_bound(plan.moments[i]), plan.law(i).two_sided(confidence)
-    if bound is None and not plan.block.keys:
+    if bound is None:
         bound, reach = _told(plan, i), sum(_reach(plan, i, confidence))
     if bound is None:
         return None

@@ -74,7 +74,8 @@ class Knowing:
             with suppress(InvalidArgument):  # somebody has written another one, just now: then that counts
                 set_share(payer.ledger, payer.policy)
         try:
-            entry = payer.reserve(price, f"bounds for everybody, wanted first by: {text}")
+            shown = {"epsilon": float(f"{price.epsilon(0.0):.9g}")}
+            entry = payer.reserve(price, f"bounds for everybody, wanted first by: {text}", price=shown)
         except BudgetExceeded:  # somebody else was quicker, just now
             return Informed(self.remembered(asked))
         seen: Seen = {}

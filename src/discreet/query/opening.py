@@ -50,6 +50,11 @@ def _with_share(policy: Policy, share: Any) -> Policy:
     """The policy with the share for bounds that the caller states, which may state none or the same itself."""
     if policy.bounds_share not in (None, checked_share(share)):
         raise InvalidArgument("bounds_share", share, f"the policy says {policy.bounds_share:g}; change it there")
+    if share and policy.bounds_share is None and policy.analysts:
+        advice = (
+            "the policy has budgets of analysts, beside which they would learn more by it: write it there, in [budget]"
+        )
+        raise InvalidArgument("bounds_share", share, advice)
     return replace(policy, bounds_share=share)
 
 

@@ -96,6 +96,12 @@ class Payer:
             return left
         return min(left, self.ledger.remaining_in_all(self.policy.name, after=surveys + after))
 
+    @property
+    def delta_left(self) -> float | None:
+        """What is left of the deltas that budgets set aside for releases which have one; None if none does."""
+        standings = self.ledger.standings(self.policy.name, analyst=self.analyst)
+        return min((one.remaining_delta for one in standings if one.unit == "epsilon"), default=None)
+
     def answer(self, fingerprint: str) -> bytes | None:
         """The stored answer to an identical question."""
         return self.ledger.answer(self.policy.name, fingerprint, analyst=self.analyst, shared=self.shared)

@@ -54,8 +54,8 @@ _LOOK, _SKETCH = 0.03, 0.04
 """What each of the two looks beside a choice costs, of a survey, and a sketch of sizes before it."""
 
 _STRONGEST, _WEAKEST, _UNKNOWN = 8.0, 4.0, 5.0
-"""The largest power of the preference for small bounds: where sizes fall steeply or end, where they do not, and where
-a sketch does not tell."""
+"""The largest power of the preference for small bounds: where sizes fall steeply, where they do not, and where a sketch
+does not tell. Where sizes end it is the second: robots are beyond an end, and a sketch sees none of a few dozen."""
 
 _STEEP, _HEAVY = 4.2, 2.6
 """With which power of the size the number of units above falls there."""
@@ -146,7 +146,7 @@ class Surveying(Run):
             generator=self.generator,
         )
         shape = shape_of(sketch)
-        most = _UNKNOWN if shape is None else _STRONGEST
+        most = _UNKNOWN if shape is None else _WEAKEST
         if isinstance(shape, Curve):
             steep = shape.steepness(shape.bound(max(1.0, self.allowed(self.plan, place))))
             part = min(1.0, max(0.0, (steep - _HEAVY) / (_STEEP - _HEAVY)))
@@ -174,13 +174,14 @@ class Surveying(Run):
 def surveys_of(plans: Iterable[Private]) -> tuple[Survey, ...]:
     """The surveys that these plans are in need of, which were made with what is known: one for each block, or none.
 
-    What several blocks need is found once, for the one that pays most, as far as its bound is one for the others.
+    Of conditions that no row meets by the policy there are none: they are mistakes, mostly. What several blocks need is
+    found once, for the one that pays most, as far as its bound is one for the others.
     """
     found = []
     for plan in plans:
         wanted = tuple(known.place for known in plan.known if plan.is_surveyed(known.place) and not known.settled)
         survey = Survey(plan, wanted)
-        if wanted and survey.is_drawable:
+        if wanted and survey.is_drawable and not plan.block.vain:
             found.append(survey)
     return tuple(found) if len(found) == 1 else _each_once(found)
 
@@ -210,7 +211,8 @@ def found_first(price: Cost, entry: int) -> str:
     """A note that bounds were found for everybody before the answer, what that cost, and where the ledger says so."""
     return (
         f"Bounds on what a unit contributes were found for everybody, for epsilon = {price.epsilon(0.0):.4g} from the "
-        f"share of the budget for bounds (entry {entry} of the ledger); questions like this one need not pay for them."
+        f"share of the budget for bounds (entry {entry} of the ledger); questions about the same, at up "
+        "to three times its price, need not pay for them."
     )
 
 

@@ -107,6 +107,8 @@ class _Reader:
             number = self.value()
             if isinstance(number, int | float) and not isinstance(number, bool):
                 return -number
+        if text == "." and self.rest and self.rest[0].token_type.name == "NUMBER":
+            return float(f".{self.take().text}")
         if kind == "STRING":
             return text
         if kind == "NUMBER":
