@@ -426,6 +426,21 @@ def test_a_budget_with_a_share_for_bounds_is_told_how_to_change_both(folder: Pat
     Curator.open(path, analyst="ada").close()
 
 
+def test_a_share_that_nobody_stated_is_said_to_stay_when_the_budget_changes(folder: Path) -> None:
+    pq.write_table(pa.table({"u": list(range(500))}), folder / "visits.parquet")
+    with Curator.open("visits.parquet", unit="u", budget=Budget(epsilon=4.0, delta=1e-6)) as curator:
+        curator.sql("SELECT COUNT(*) FROM visits", epsilon=0.25)
+    shown = good("ledger show visits.ledger")
+    assert "(bounds) is the part of a budget that finds bounds for everybody, and is within it." in shown
+    assert "released  epsilon 0.25  " in shown
+    said = good("ledger amend visits.ledger --dataset visits --reason more --epsilon 8 --delta 1e-6")
+    assert "a budget of its own, which stays epsilon=0.4, delta=1e-07: amend that as well" in said
+    good('ledger amend visits.ledger --dataset visits --analyst "(bounds)" --reason more --epsilon 0.8 --delta 1e-7')
+    good("ledger establish new.ledger --dataset visits --epsilon 1")
+    assert "(bounds)" not in good("ledger amend new.ledger --dataset visits --reason more --epsilon 2")
+    assert "(bounds)" not in good("ledger show new.ledger")
+
+
 def test_nobody_enrols_the_name_of_bounds(folder: Path) -> None:
     good("ledger establish new.ledger --dataset visits --epsilon 1")
     result = call(*shlex.split('ledger enrol new.ledger --group team --analyst "(bounds)"'))

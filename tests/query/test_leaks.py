@@ -46,16 +46,16 @@ REFUSED = [
 ]
 
 
-def curators() -> list[Curator]:
+def curators(share: float) -> list[Curator]:
     whole = nasty()
     without = whole.filter(pc.fill_null(pc.not_equal(whole["user_id"], 17), True))
     budget = Budget(epsilon=200.0, delta=1e-3)
-    return [opened(table, budget=budget) for table in (whole, without, whole.slice(0, 0))]
+    return [opened(table, budget=budget, bounds_share=share) for table in (whole, without, whole.slice(0, 0))]
 
 
-@pytest.fixture(scope="module")
-def neighbours() -> list[Curator]:
-    return curators()
+@pytest.fixture(scope="module", params=[0.0, 0.5], ids=["alone", "with surveys"])
+def neighbours(request: pytest.FixtureRequest) -> list[Curator]:
+    return curators(request.param)
 
 
 @pytest.mark.parametrize("text", ANSWERED)

@@ -92,6 +92,7 @@ def opened(file: str | None, *, key: str | None = None, write: bool = False, new
 
 def standing_row(standing: Standing) -> tuple[str, ...]:
     """Data set, whose budget, how much, what is left, when it is renewed, and whom it protects."""
+    from discreet.accounting.balance import Balance
     from discreet.ledger.protection import in_words
 
     whose = "data set" if standing.holder == "dataset" else f"{standing.holder} {standing.name}"
@@ -99,5 +100,7 @@ def standing_row(standing: Standing) -> tuple[str, ...]:
     each = "" if standing.period is None else f" each {str(standing.period).removesuffix(', 0:00:00')}"
     renewed = "never" if standing.renewed is None else f"{standing.renewed:%Y-%m-%d %H:%M}"
     rest = f"{standing.unit} {standing.budget.left(standing.remaining)}"
+    if standing.remaining_delta < Balance.opening(standing.budget).remaining_delta:  # some of it is spent
+        rest += f", {standing.remaining_delta:.2g} of delta for groups that are not public"
     protects = in_words(standing.protects) if standing.holder == "dataset" else ""  # those of its analysts are the same
     return standing.dataset, whose, budget + each, rest, renewed, protects

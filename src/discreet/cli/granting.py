@@ -11,7 +11,7 @@ from discreet.cli.account import examples
 from discreet.cli.books import DataSet, File, Key, dataset_of, is_policy, opened, standing_row
 from discreet.cli.number import number
 from discreet.cli.question import stated_budget
-from discreet.cli.stated import say_what_to_write
+from discreet.cli.stated import say_what_stays, say_what_to_write
 from discreet.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -130,6 +130,8 @@ def amend(
     with opened(file, key=key, write=True) as books:
         books.amend(dataset, budget, reason=reason, analyst=analyst, group=group, period=renewed)
         _say(books, dataset, holder, name)
+        if holder == "dataset":
+            say_what_stays(books, dataset)
     if group is None:
         say_what_to_write(file, dataset, analyst, budget, renewed)
 

@@ -51,6 +51,8 @@ def show(
     A charge is reserved (paid for, and either running or cut off by a crash), released, or failed; all of them count as
     spent.
     """
+    from discreet.ledger.names import BOUNDS
+
     with opened(file) as books:
         names = books.datasets() if dataset is None else (dataset,)
         standings = [standing for name in names for standing in books.standings(name, analyst=analyst)]
@@ -77,6 +79,8 @@ def show(
         table(header, [standing_row(standing) for standing in standings])
         for line in meanings([standing.budget for standing in standings]):
             typer.echo(line)
+        if any((one.holder, one.name) == ("analyst", BOUNDS) for one in standings):
+            typer.echo(f"{BOUNDS} is the part of a budget that finds bounds for everybody, and is within it.")
     else:
         typer.echo("No data set has a budget in this ledger.")
     if groups:

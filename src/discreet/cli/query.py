@@ -325,7 +325,7 @@ def _price(curator: Curator, planned: Explanation) -> list[tuple[str, str]]:
     rows = [("costs", costs)]
     if planned.surveys != Cost.zero():
         surveys = f"epsilon = {planned.surveys.epsilon(0.0):.4g}"
-        once = "how much one person may contribute is found, for later questions too; bounds_share = 0 turns that off"
+        once = "how much one person may contribute is found, for later questions too; --bounds-share 0 turns that off"
         rows.append(("and once", f"{surveys}: {once}"))
     rows.append(("left before", _left(curator)))
     if planned.left is not None:

@@ -14,8 +14,24 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from discreet.accounting import Budget
+    from discreet.ledger import Ledger
 
-__all__ = ["say_what_to_write"]
+__all__ = ["say_what_stays", "say_what_to_write"]
+
+
+def say_what_stays(books: Ledger, dataset: str) -> None:
+    """Says that the share for bounds is as it was, of a budget that was amended; what it would be now is not known."""
+    from discreet.ledger.names import BOUNDS
+
+    own = next((one for one in books.terms(dataset, analyst=BOUNDS) if one.holder == "analyst"), None)
+    if own is None:
+        return
+    each = "" if own.period is None else f" each {_words(own.period)}"
+    kept = f"{own.budget!r}".removeprefix("Budget(").removesuffix(")")
+    typer.echo(
+        f"The share for bounds for everybody has a budget of its own, which stays {kept}{each}: amend that as well, as "
+        f'the budget of --analyst "{BOUNDS}", if it is to be another part of this one.'
+    )
 
 
 def say_what_to_write(

@@ -49,7 +49,7 @@ def frame_of(source: object) -> Any:
 
 def unreadable(source: object) -> SourceError:
     """What was passed in place of a table, and how to make one of it."""
-    shown = f"a {type(source).__name__}"
+    shown = f"an object of type {type(source).__name__}"
     advice = "Pass a path, a pattern, a list of paths, an Arrow table or data set, a pandas or a Polars frame."
     if isinstance(source, Mapping):
         shown = f"a dict of {_kinds(source.values())}"
