@@ -103,7 +103,7 @@ NO_TABLES: list[tuple[Any, str]] = [
     ({"user_id": pa.array([1, 2])}, "^a dict of Int64Arrays is "),
     ({"visits": {"user_id": [1, 2]}}, r"^a dict of lists is .* pandas\.DataFrame\(columns\)"),
     ({"visits": {}}, "^a dict of nothing is "),
-    (np.zeros((2, 2)), r"^a ndarray is .* pandas\.DataFrame\(rows, columns=\["),
+    (np.zeros((2, 2)), r"^an object of type ndarray is .* pandas\.DataFrame\(rows, columns=\["),
 ]
 
 
