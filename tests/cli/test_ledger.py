@@ -413,6 +413,7 @@ def test_a_budget_with_a_share_for_bounds_is_told_how_to_change_both(folder: Pat
     section, _, advice = said.partition("[budget]\n")[2].partition("\n\n")
     assert section.splitlines()[-1] == "bounds_share = 0.3"
     command = advice.splitlines()[-1]
+    assert "which stays" not in said  # it is said once
     assert '--analyst "(bounds)" --epsilon 0.9 --delta 3e-07' in command
     path.write_text(POLICY.replace("epsilon = 1.0\ndelta = 1e-6", section))
     with pytest.raises(InvalidArgument, match="bounds_share"):

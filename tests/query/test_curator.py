@@ -474,6 +474,9 @@ def test_the_delta_of_groups_is_said_to_run_out_before_it_does_and_when_it_has()
         )
         assert "is enough for" not in str(last)
         assert curator.explain(COUNT, epsilon=0.1).refusal is None
+        curator.charge(Cost.pure(curator.remaining), reason="all that is left")
+        with pytest.raises(BudgetExceeded, match="Too little is left to answer it at all"):  # it needs no delta
+            curator.sql(COUNT, epsilon=0.1)
 
 
 @pytest.mark.parametrize("text", [COUNT, BY_CITY])  # Gaussian noise that a budget with a smaller delta would admit

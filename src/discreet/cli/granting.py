@@ -130,10 +130,9 @@ def amend(
     with opened(file, key=key, write=True) as books:
         books.amend(dataset, budget, reason=reason, analyst=analyst, group=group, period=renewed)
         _say(books, dataset, holder, name)
-        if holder == "dataset":
+        told = group is None and say_what_to_write(file, dataset, analyst, budget, renewed)
+        if holder == "dataset" and not told:
             say_what_stays(books, dataset)
-    if group is None:
-        say_what_to_write(file, dataset, analyst, budget, renewed)
 
 
 def enrol(file: File = None, *, group: Team, analysts: Analysts, key: Key = None) -> None:

@@ -36,19 +36,22 @@ def say_what_stays(books: Ledger, dataset: str) -> None:
 
 def say_what_to_write(
     file: str | None, dataset: str, analyst: str | None, budget: Budget, period: timedelta | None
-) -> None:
-    """Says of a policy by which a ledger was found that it states another budget: it cannot be opened like that."""
+) -> bool:
+    """Says of a policy by which a ledger was found that it states another budget: it cannot be opened like that.
+
+    Whether it has said how to amend the share for bounds as well.
+    """
     from discreet.ledger.names import BOUNDS
     from discreet.query.policy import Policy
 
     if file is None or not is_policy(file):
-        return
+        return False
     policy = Policy.load(file)
     stated, every = policy.budget, policy.period
     if analyst is not None:  # one that is not named, but everybody, may have another
         stated, every = policy.analysts.get(analyst), policy.periods.get(analyst)
     if policy.name != dataset or stated is None or (stated, every) == (budget, period):
-        return
+        return False
     whose = "" if analyst is None else f" for analyst {analyst}"
     shown = f"{stated!r}".removeprefix("Budget(").removesuffix(")") + (
         "" if every is None else f" each {_words(every)}"
@@ -76,6 +79,7 @@ def say_what_to_write(
             "\nThe share for bounds has a budget of its own in the ledger, which has to be changed as well:\n"
             f'discreet ledger amend {file} --analyst "{BOUNDS}" {options} --reason "as the budget"'
         )
+    return bool(share)
 
 
 def _bare(name: str) -> str:

@@ -107,7 +107,8 @@ class Asked:
             low, high = (middle, high) if refused is None else (low, middle)
             last = refused or last  # the budget that is in the way in the end may be another one
         delta = self.target.delta
-        too_much = low == 0 < delta and denied(Cost.approximate(0.0, delta)) is not None
+        shown = any(plan.allocation.key_delta > 0 for plan in self.plans)  # groups, at a delta
+        too_much = shown and low == 0 and denied(Cost.approximate(0.0, delta)) is not None
         return BudgetExceeded(
             requested=self.target.size,
             remaining=low,
