@@ -74,7 +74,7 @@ def test_intervals_of_a_cut_sum_hold_the_sum_of_all_and_those_of_the_noise_do_no
     for sizes in (np.ones(500), stream.integers(1, 21, 500), np.ceil(20 * stream.lognormal(0, 0.5, 3000))):
         assert 0.94 < coverage(sizes.astype(float), monkeypatch, allowed=True) < 0.965
     heavy = np.ceil(6 * stream.lognormal(0, 1, 3000))
-    assert coverage(heavy, monkeypatch, allowed=True) > 0.88
+    assert coverage(heavy, monkeypatch, allowed=True) > 0.87
     assert coverage(heavy, monkeypatch, allowed=False) < coverage(heavy, monkeypatch, allowed=True) - 0.02
 
 
@@ -298,7 +298,7 @@ def test_where_large_units_are_in_hundreds_of_groups_intervals_hold_and_errors_a
     counts = spread_out(people, rows, groups)
     held, error = by_group(counts, monkeypatch, told=True)
     before, worse = by_group(counts, monkeypatch, told=False)
-    assert 0.94 < held < 0.98
+    assert 0.94 < held < 0.97
     assert before < 0.85
     assert error < worse
 
@@ -310,7 +310,7 @@ def test_where_units_are_in_few_groups_intervals_hold_and_errors_are_no_larger_t
     counts = spread_out(3000, 20.0, groups, each=each)
     held, error = by_group(counts, monkeypatch, told=True)
     _, before = by_group(counts, monkeypatch, told=False)
-    assert 0.94 < held < 0.985
+    assert 0.94 < held < 0.975
     assert error < 1.05 * before
 
 
@@ -333,7 +333,7 @@ def test_the_expected_loss_grows_with_the_tail_and_has_a_least_and_a_largest_val
 
     assert of(1.0) == of(1.3) == pytest.approx(0.5 + 4 / 365)
     assert of(1.0, groups=3, allowed=3.0) / usually * usual(3, gaussian=True) == pytest.approx(1.5)
-    found = [of(ratio) for ratio in (3.0, 5.0, 8.0, 12.0)]
+    found = [of(ratio) for ratio in (4.0, 6.0, 9.0, 13.0)]
     assert 0.5 + 4 / 365 < found[0] < found[1] < found[2] < found[3]
     assert of(1e6) == pytest.approx(1.5 * (3 + 12 / 365))
     assert of(1e6, looked=0.0005) == pytest.approx(3 + 12 / 365)  # a coarse look finds tails where there are none

@@ -16,20 +16,21 @@ together they are twice what the n* units lose that are meant to exceed the boun
 and by 3/2 at least on the Gaussian path.
 
 On the Gaussian path with public groups more is known, and a is what a group of average size is expected to lose, with
-three tenths more for safety, and at least 1/2 + min(1, 4/G), because few units decide where there are few groups:
+a fifth more for safety, and at least 1/2 + min(1, 4/G), because few units decide where there are few groups:
 
-    a = 1.3 n' r x max(1, x) / (s' G),
+    a = 1.2 n' r x max(1, x) / (s' G),
 
 where n' = n* + 1/e units exceed C (e is the epsilon of its choice), r is the sum of their numbers over their norm (see
 `choices`), s = s' C, and a unit above C is above it by x C on average. x is taken from C and a second quantile of the
 sizes, the one that a tenth of the n units exceeds, or 2 n' if that is more: for a lognormal law of sizes with these two
-quantiles x is a closed form, and for a power law it is 1 / (b - 1), which is larger in the tail and is used where fewer
-than a twentieth of the units are above. Where x is above 1 the largest unit decides, and loses more than is expected of
-it: hence the second x. A choice with a preference of C^-c takes a C that is too large by a factor of e^(1/c) on
-average, and is divided by the root of that: to divide by all of it would be too little allowed for in half of the
-cases. A look of epsilon l at n units is coarse if n l is below 100: then it may have missed a heavy tail, or found one
-where there is none. The least a is larger there, by up to 0.6 (1 - n l / 100), and there is no second x. Where the
-table is too small to tell, n l < 15, a is 1.3 + 0.7/G: then a bound may be far from the one that is looked for.
+quantiles x is a closed form, and for a power law it is 1 / (b - 1), which is larger in the tail: where fewer than a
+twentieth of the units are above, x is the root of the product of both. Where x is above 1 the largest unit decides, and
+loses more than is expected of it: hence the second x. A choice with a preference of C^-c takes a C that is too large by
+a factor of e^(1/c) on average, and is divided by the root of that: to divide by all of it would be too little allowed
+for in half of the cases. A look of epsilon l at n units is coarse if n l is below 100: then it may have missed a heavy
+tail, or found one where there is none. The least a is larger there, by up to 0.6 (1 - n l / 100), and there is no
+second x. Where the table is too small to tell, n l < 15, a is 1.3 + 0.7/G: then a bound may be far from the one that is
+looked for.
 
 Elsewhere, tails that fall slowly lose more. For a chosen bound C, the size q that nine units in ten do not exceed and
 the number n of units, both found privately at a small price, the exponent of the tail is about
@@ -135,7 +136,7 @@ _UNSEEN = 0.6
 _HEAVIER = 1.5
 """How much larger the largest allowance is where a look is fine."""
 
-_SAFETY = 1.3
+_SAFETY = 1.2
 _FEW = 4.0
 """Up to so many groups one standard deviation more is allowed for."""
 
@@ -254,7 +255,7 @@ def shortfall(
     over = _lognormal_excess(apart, share, beyond)
     if share < _TAIL:
         exponent = math.log(max(beyond / share, 1.2)) / apart
-        over = max(over, 1 / max(exponent - 1, 0.1))
+        over = max(over, math.sqrt(over / max(exponent - 1, 0.1)))
     unseen = _unseen(units, looked)
     lost = _SAFETY * above * spread * over / (noise * groups)
     least, largest = _GAUSSIAN[0] + min(1.0, _FEW / groups) + _UNSEEN * unseen, _LARGEST[0] + _LARGEST[1] / groups

@@ -7,12 +7,14 @@ rows. Where the rows' noises are independent, the sum has the interval
     sum x_r - sqrt(sum q_r^2) - sum max(0, (x_r - l_r) - (h_r - x_r))   to the like above.
 
 **Claim.** If every row's interval is v - q to v + q + A as in `laws`, with Gaussian noise, and the allowances have one
-sign, the interval of the sum holds with at least the confidence. *Proof.* Let s_r be the rows' standard deviations,
-s^2 = sum s_r^2, w_r = s_r^2 / s^2, a_r = A_r / s_r, and k(a) the half width in units of s_r at the allowance a. From
-P(Z > k) + P(Z > k + a) = 1 - confidence follows k' = -1 / (1 + exp(a k + a^2 / 2)), which rises: k is convex, and so is
-k^2. Hence (sum q_r^2) / s^2 = sum w_r k(a_r)^2 >= k(sum w_r a_r)^2 >= k(sum sqrt(w_r) a_r)^2 = k(sum A_r / s)^2, the
-half width that the sum needs. The sum of Laplace noises is closer to the normal law than its parts: sqrt(sum q_r^2) is
-then up to 8 % too wide at 95 %.
+sign, the interval of the sum holds at least as often as one of a single number. *Proof.* Let s_r be the rows' standard
+deviations, s^2 = sum s_r^2, w_r = s_r^2 / s^2, a_r = A_r / s_r, and k(a) the half width in units of s_r at the
+allowance a. Of the two conditions on q in `laws` that on the worst gives k' = -1 / (1 + exp(a k + a^2 / 2)), which
+rises. The one half way gives k' = -(r + t) / (1 + 2 r + t) with r = exp(-a k / 2 - a^2 / 8) and t = exp(-a k - a^2 /
+2): it begins with -1/2 and rises, because the quotient grows with r and t, and both fall as long as k' is not below
+-1/2. So both are convex, k is the largest of them and 0, and k^2 is convex. Hence (sum q_r^2) / s^2 = sum w_r k(a_r)^2
+>= k(sum w_r a_r)^2 >= k(sum sqrt(w_r) a_r)^2 = k(sum A_r / s)^2, the half width that the sum needs. The sum of Laplace
+noises is closer to the normal law than its parts: sqrt(sum q_r^2) is then up to 8 % too wide at 95 %.
 
 What one side has more is taken larger in a sum than in each row, see `losses`.
 

@@ -49,6 +49,14 @@ __all__ = ["Run"]
 _SHARE_OF_UNITS = 0.9
 """Quantiles weigh down the units that have more rows than this share of all; tails of sizes are beyond it."""
 
+_SHARE_FULL = 0.92
+"""Of the units, about so many have rows that weigh fully in quantiles.
+
+A larger bound has more noise, a smaller one moves the quantile by how weights happen to go with values. Where both are
+about as large, the error hardly depends on it; but noise is drawn anew for each answer, and what a table has is always
+the same. So the bound is rather one for which noise is the larger of the two.
+"""
+
 _SHARE_ABOVE = 0.03
 """Of the units, at most so many are meant to exceed a bound where groups are selected.
 
@@ -239,7 +247,7 @@ class Run:
         buckets = whole_buckets(found["f"]) if "f" in found else found["b"]
         epsilon, tail = (of_row(level, rows) for level in (plan.allocation.choice, plan.allocation.tail))
         if place == "rows":
-            return Choice(self._choose_usual(buckets, units, epsilon), epsilon)
+            return Choice(self._choose_usual(buckets, units, epsilon, share=_SHARE_FULL), epsilon)
         noise, groups = plan.noise_for(place), max(1, self.size) * self.skew
         counted = self.counted_units(units, tail) if plan.looks_at(place) else None
         self.counted = self.counted if counted is None else counted
@@ -297,7 +305,7 @@ class Run:
         below: int | None = None,
         share: float = _SHARE_OF_UNITS,
     ) -> int:
-        """A bound that nine units of ten are within; few exceed the bound of the number `below`, if it is known."""
+        """A bound that this share of units is within; few exceed the bound of the number `below`, if it is known."""
         return choose_share(buckets, units, epsilon=epsilon, share=share, below=below, generator=self.generator)
 
     # ---------------------------------------------------------------- noise

@@ -19,8 +19,8 @@ upwards, downwards likewise with -d_i. All numbers are about the same people, wh
 a difference, has lost the difference of that, and where the bounds of one were chosen lower than those of another, a
 quarter of what one may have lost beside it. w was found by simulation (docs/benchmarks.md).
 
-With L on both sides together, the noise needs less than Q, as in `laws`: P(noise > q) + P(noise > q + L) is what may
-fail. That q falls from Q to r Q, where r is the quotient of the quantiles for one side and for two, and
+With L on both sides together, the noise needs less than Q: what `laws` has for an allowance of L. That q falls from Q
+to r Q, where r is the quotient for an allowance that is very large, and
 
     q <= Q (r + (1 - r) exp(-L / (2 Q (1 - r)))),
 
