@@ -68,8 +68,9 @@ def test_one_unit_more_moves_every_probability_by_no_more_than_epsilon(
 
 @pytest.mark.parametrize("below", [None, -2, 20, 57, 90])
 @pytest.mark.parametrize("share", [0.5, 0.9])
+@pytest.mark.parametrize("further", [None, (0, 1.0), (150, 0.0), (10_000, 0.2)])
 def test_one_unit_more_moves_a_choice_of_a_share_by_no_more_than_epsilon(
-    share: float, below: int | None, seen: list[np.ndarray]
+    share: float, further: tuple[int, float] | None, below: int | None, seen: list[np.ndarray]
 ) -> None:
     rng = np.random.default_rng(5)
     buckets, units = np.arange(-4, 60), rng.integers(0, 9, 64)
@@ -78,9 +79,18 @@ def test_one_unit_more_moves_a_choice_of_a_share_by_no_more_than_epsilon(
         more[extra] += 1
         seen.clear()
         for counts in (units, more):
-            choose_share(buckets, counts, epsilon=0.5, share=share, below=below)
+            choose_share(buckets, counts, epsilon=0.5, share=share, further=further, below=below)
         gap = seen[1] - seen[0]
         assert np.max(np.abs(gap)) <= 0.5 * (1 + 1e-9)
+
+
+def test_where_there_are_more_units_another_share_of_those_that_are_more_is_meant_to_be_above() -> None:
+    sizes = np.random.default_rng(9).lognormal(3, 1, 100_000)
+    for many, share in ((100_000, 0.8 * 0.98 + 0.2 * 0.7), (20_000, 0.7)):
+        numbers, units = np.unique([number_of(size) for size in sizes[:many]], return_counts=True)
+        found = [choose_share(numbers, units, epsilon=0.2, share=0.7, further=(20_000, 0.98)) for _ in range(5)]
+        within = float(np.mean(sizes[:many] <= bound_of(round(np.median(found)))))
+        assert within == pytest.approx(share, abs=0.05)
 
 
 def test_a_bound_is_near_the_size_that_few_units_exceed() -> None:

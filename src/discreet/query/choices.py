@@ -232,24 +232,27 @@ def choose_share(
     *,
     epsilon: float,
     share: float,
+    further: tuple[int, float] | None = None,
     below: int | None = None,
     power: float = 0.0,
     generator: Generator | None = None,
 ) -> int:
     """The candidate that about this share of the units does not exceed.
 
-    The score is -|(1 - share) (units within) - share (units above)|; one unit changes it by at most 1. The same public
-    preference for small candidates as above keeps the many that no unit reaches from winning together. It is not needed
-    where the number `below` of a candidate is known that few units exceed: then the choice is among those of the
-    eight octaves up to it. A preference that goes through all octaves is stronger than the scores of a small table
-    whose sizes are large numbers. A `power` is a preference of C^-power among them: if all units have one size, nothing
-    else tells it from the candidates above.
+    Where there are more units than the first number in `further`, it is the second one's share of those that are more.
+    The score is -|(units meant to be above) - (units above)|. Of one unit more a part is meant to be above, and it is
+    above or not, so that it changes the score by at most 1. The same public preference for small candidates as
+    above keeps the many that no unit reaches from winning together. It is not needed where the number `below` of a
+    candidate is known that few units exceed: then the choice is among those of the eight octaves up to it. A preference
+    that goes through all octaves is stronger than the scores of a small table whose sizes are large numbers. A `power`
+    is a preference of C^-power among them: if all units have one size, nothing else tells it from those above.
     """
-    above = _above(buckets, units)
-    within = int(units.sum()) - above
-    part = round(share * _PARTS)
+    above, every = _above(buckets, units), int(units.sum())
+    first_many, rest = (every, share) if further is None else further
+    meant = round((1 - share) * _PARTS) * min(every, first_many)
+    meant += round((1 - rest) * _PARTS) * max(every - first_many, 0)
     mechanism = ExponentialMechanism(epsilon, sensitivity=1)
-    scores = np.abs((_PARTS - part) * within - part * above)
+    scores = np.abs(meant - _PARTS * above)
     first = 0
     if below is None:
         scores += _preferences(preference(epsilon, 0.0), mechanism.factor, 0, above)

@@ -169,7 +169,7 @@ def _of_plan(plan: Private) -> list[str]:
         )
     lines += _cut_averages(plan)
     if _weighs(plan):
-        lines.append("Quantiles weigh down the rows of units that have more rows than 92 units in 100.")
+        lines.append("Quantiles weigh down the rows of units that have more rows than nine units in ten.")
     if plan.distincts and not plan.block.row_level:
         lines.append(
             "Of each unit's distinct values a limited number is kept, chosen at random; how many is decided privately, "

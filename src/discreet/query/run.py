@@ -49,12 +49,12 @@ __all__ = ["Run"]
 _SHARE_OF_UNITS = 0.9
 """Quantiles weigh down the units that have more rows than this share of all; tails of sizes are beyond it."""
 
-_SHARE_FULL = 0.92
-"""Of the units, about so many have rows that weigh fully in quantiles.
+_MORE_UNITS = (20_000, 0.94)
+"""In quantiles the rows of nine units in ten weigh fully, and of all that are more than this number of 94 in 100.
 
-A larger bound has more noise, a smaller one moves the quantile by how weights happen to go with values. Where both are
-about as large, the error hardly depends on it; but noise is drawn anew for each answer, and what a table has is always
-the same. So the bound is rather one for which noise is the larger of the two.
+A larger bound has more noise; a smaller one moves the quantile by how weights happen to go with values. Where there are
+few units, noise is the larger of the two. Where both are about as large, the error hardly depends on the bound; but
+noise is drawn anew for each answer, and what a table has is the same in all of them.
 """
 
 _SHARE_ABOVE = 0.03
@@ -247,7 +247,7 @@ class Run:
         buckets = whole_buckets(found["f"]) if "f" in found else found["b"]
         epsilon, tail = (of_row(level, rows) for level in (plan.allocation.choice, plan.allocation.tail))
         if place == "rows":
-            return Choice(self._choose_usual(buckets, units, epsilon, share=_SHARE_FULL), epsilon)
+            return Choice(self._choose_usual(buckets, units, epsilon, further=_MORE_UNITS), epsilon)
         noise, groups = plan.noise_for(place), max(1, self.size) * self.skew
         counted = self.counted_units(units, tail) if plan.looks_at(place) else None
         self.counted = self.counted if counted is None else counted
@@ -304,9 +304,12 @@ class Run:
         *,
         below: int | None = None,
         share: float = _SHARE_OF_UNITS,
+        further: tuple[int, float] | None = None,
     ) -> int:
         """A bound that this share of units is within; few exceed the bound of the number `below`, if it is known."""
-        return choose_share(buckets, units, epsilon=epsilon, share=share, below=below, generator=self.generator)
+        return choose_share(
+            buckets, units, epsilon=epsilon, share=share, further=further, below=below, generator=self.generator
+        )
 
     # ---------------------------------------------------------------- noise
 

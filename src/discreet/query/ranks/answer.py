@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["JUMP", "RankAnswer"]
 
 JUMP = 12.0  # S that rises by more between the two places where it was measured has jumped
-_BENT = 1.1  # variance in intervals, for S that is not straight
+_BENT = 1.08  # variance in intervals, for S that is not straight
 _HELD = 0.95  # the confidence of an interval that was chosen and not measured
 _LEAST = 1e-18  # no interval fails less often: then it is everything
 
@@ -97,7 +97,7 @@ class RankAnswer:
         """All places where S may be 0 within its noise, if S is straight between and around the two measured ones.
 
         At left + x (right - left) it is s_left + x (s_right - s_left) with the variance (1 - x)^2 + x^2 + blur^2, so
-        the places form the solutions of a quadratic inequality [Fieller 1954]. The variance is taken a tenth larger,
+        the places form the solutions of a quadratic inequality [Fieller 1954]. The variance is taken a twelfth larger,
         because S is not quite straight.
 
         Where it has no slope to speak of, the solutions have no end, or none on one side. S increases all the same: if

@@ -16,7 +16,7 @@ of the whole price about this group: by adaptive composition, in all groups toge
 
 The interval is the set of places where S may be 0 within the noise, if S is straight there. It is for the quantile of
 all *rows*, each counted once: what weighing them adds is in it, as if weights and values had nothing to do with each
-other, with a variance of weights of 1/20.
+other, with a variance of weights of 0.045.
 """
 
 from __future__ import annotations
