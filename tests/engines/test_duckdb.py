@@ -156,6 +156,27 @@ def test_public_values_are_listed_once_for_all_sessions(engine: DuckDBEngine, mo
         session.table("SELECT * FROM temp.main.q__d0")
 
 
+def test_public_texts_are_numbered_by_a_type_that_all_sessions_share(
+    engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["b", "a", "", "A", "a ", "ä", "a\u0308", "x\0y", "it's", "NULL", "0"]
+    others = ["B", " a", "x", "x\0", "it''s", "null", "00"]
+    with engine.session() as one, engine.session() as two:
+        name = one.codes(texts)
+        assert name is not None
+        assert two.codes(texts) == name != two.codes(texts[::-1])
+        two.insert("asked", pa.table({"x": pa.array([*texts, *others, None])}))
+        got = two.table(f"SELECT x, enum_code(TRY_CAST(x AS {name})) AS i FROM asked").to_pylist()
+        want = {text: i for i, text in enumerate(texts)}
+        assert [(row["x"], row["i"]) for row in got] == [(x, want.get(x)) for x in [*texts, *others, None]]
+        monkeypatch.setattr(engine._listings, "_room", 2)
+        assert one.codes(["c", "d", "e"]) is None
+        assert one.codes(["c", "d"]) is not None
+        assert one.codes(texts) == name
+        monkeypatch.setattr(engine._listings, "_room", 1 << 20)
+        assert one.codes([str(i) for i in range(1 << 13)]) is None
+
+
 def rows_of(session: Session, relation: str) -> list[tuple[object, ...]]:
     return sorted((tuple(row.values()) for row in session.table(f"SELECT * FROM {relation}").to_pylist()), key=str)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,11 @@ import pytest
 from discreet.query import run as running
 from discreet.query import sizing
 from discreet.query.bounding import Grid
-from discreet.query.by_row import are_exact, row_grid, row_total, row_totals
+from discreet.query.by_row import are_exact, by_public_group, of_groups, row_grid, row_total, row_totals
 from discreet.query.measuring import measure
 from discreet.query.moments import Moment
 from discreet.query.options import Options
-from discreet.query.plan import Aggregate, Key
+from discreet.query.plan import Aggregate, Block, Key
 from discreet.query.private import private_plan
 from discreet.query.run import Run
 from discreet.query.sketch import Sketch
@@ -248,6 +250,49 @@ def test_counts_and_distinct_values_are_those_of_the_database(
             assert sorted(map(str, shown)) == sorted(map(str, want))
             for place, key in enumerate(shown):
                 assert [numbers[place] for numbers in sums] == pytest.approx(want[key][: len(sums)], abs=1e-3)
+
+
+TEXTS = ("Bern", "", "bern", "Bern ", "Ö", "O\u0308", "it's", "NULL")
+FLAGS = (True, None, False)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3000])
+@pytest.mark.parametrize("flags", [FLAGS, FLAGS[:1]])
+@pytest.mark.parametrize("order", [("name", "flag"), ("flag", "name"), ("name", "day", "flag", "name")])
+def test_several_public_keys_have_the_totals_of_the_database_also_where_they_are_counted_in_an_array(
+    order: tuple[str, ...], flags: tuple[Any, ...], rows: int
+) -> None:
+    # texts become whole numbers while rows are read; rows with other keys, or with NULL, are in no group
+    stream = np.random.default_rng(rows)
+    texts = [*TEXTS, "x", "BERN", None, "Bern\0"]
+    table = pa.table(
+        {
+            "name": pa.array([texts[i] for i in stream.integers(0, len(texts), rows)], pa.string()),
+            "flag": pa.array([[True, False, None][i] for i in stream.integers(0, 3, rows)], pa.bool_()),
+            "day": pa.array(stream.integers(0, 9, rows), pa.int32()).cast(pa.date32()),
+            "x": pa.array(stream.choice([0.0, 1.0, -7.5, math.nan, math.inf], rows)),
+        }
+    )
+    values: dict[str, tuple[Any, ...]] = {"name": TEXTS, "flag": flags, "day": ("1970-01-03", "1970-01-02")}
+    kinds = {"name": "VARCHAR", "flag": "BOOLEAN", "day": "DATE"}
+    keys = tuple(Key(f"k{i}", kinds[name], name, values[name]) for i, name in enumerate(order))
+    shown = ", ".join(f"{name} AS k{i}" for i, name in enumerate(order))
+    asked = Block(f"SELECT {shown}, x AS xx FROM t", keys, BOUNDED[:2], row_level=True, rows_per_unit=1)
+    plan = private_plan(asked, Target(epsilon=1, delta=1e-6), Options())
+    grids = {i: row_grid(moment, plan.noise_of_moment(i), rows=1) for i, moment in enumerate(plan.moments)}
+    summed = row_totals(plan, grids, rows=1, double=True)
+    with session_of(table) as session:
+        totals = []
+        for ranged in (False, True):
+            sql = by_public_group(session, plan, summed, ranged=ranged)
+            assert ("enum_code" in sql) == ranged
+            found = of_groups(session.numbers(sql, plain=ranged))
+            assert found["g"].size == np.unique(found["g"]).size
+            totals.append(sorted(zip(*(found[name].tolist() for name in found), strict=True)))
+    assert totals[0] == totals[1]
+    places = {listed: i for i, listed in enumerate(product(*(map(str, key.values or ()) for key in keys)))}
+    counts = Counter(zip(*(map(str, table[name].to_pylist()) for name in order), strict=True))
+    assert [(g, n) for g, n, *_ in totals[0]] == sorted((places[row], n) for row, n in counts.items() if row in places)
 
 
 def test_groups_that_are_shown_come_in_the_order_of_their_keys_with_their_own_sums(

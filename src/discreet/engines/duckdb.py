@@ -46,6 +46,7 @@ _CONFIGURATION = {
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
     "python_enable_replacements": False,
+    "perfect_ht_threshold": 16,  # bits of keys of groups that are counted in an array, and not in a hash table
 }
 _MOST_THREADS = 1024
 """DuckDB ends the process where there is no memory for so many."""

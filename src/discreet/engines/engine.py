@@ -59,6 +59,9 @@ class Session(Protocol):
         sessions; if it is not, it is a temporary one of the given name.
         """
 
+    def codes(self, texts: Sequence[str]) -> str | None:
+        """The name of an ENUM of different public texts, in that order, or None: `TRY_CAST` makes others NULL."""
+
     def interrupt(self) -> None:
         """Stop what the session is doing, from another thread; it raises `EngineError` there."""
 

@@ -20,6 +20,7 @@ __all__ = ["Listings"]
 _SCHEMA = "q__lists"
 _MOST_LISTS = 256
 _MOST_VALUES = 1 << 20  # in all lists that are kept
+_MOST_CODES = 1 << 12  # texts that are made whole numbers of while rows are read
 
 
 class Listings:
@@ -32,6 +33,7 @@ class Listings:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._names: dict[tuple[str, tuple[str | None, ...]], str] = {}
+        self._types: dict[tuple[str, ...], str] = {}
         self._room = _MOST_VALUES
 
     def table(
@@ -56,14 +58,38 @@ class Listings:
                 self._room -= len(texts)
         return name
 
+    def codes(self, cursor: duckdb.DuckDBPyConnection, texts: Sequence[str]) -> str | None:
+        """The name of an ENUM of these different texts, in their order; None if there is no room for one.
+
+        `TRY_CAST(x AS ENUM)` of a text is one of them or NULL, and compares bytes, as `=` of texts does.
+        """
+        wanted = tuple(texts)
+        with self._lock:
+            name = self._types.get(wanted)
+            if name is None:
+                if len(self._types) >= _MOST_LISTS or len(wanted) > min(_MOST_CODES, self._room):
+                    return None
+                name = f"memory.{_SCHEMA}.e{len(self._types)}"
+                guarded(lambda: cursor.execute(f"CREATE SCHEMA IF NOT EXISTS memory.{_SCHEMA}"))
+                made = f"CREATE OR REPLACE TYPE {name} AS ENUM (SELECT k FROM q__incoming ORDER BY i)"
+                _write_from(cursor, wanted, made)
+                self._types[wanted] = name
+                self._room -= len(wanted)
+        return name
+
 
 def _write(cursor: duckdb.DuckDBPyConnection, table: str, texts: Sequence[str | None], kind: str) -> None:
+    select = f"SELECT CAST(k AS {kind}) AS k, CAST(min(i) AS INTEGER) AS i FROM q__incoming GROUP BY 1"
+    _write_from(cursor, texts, f"CREATE OR REPLACE {table} AS {select}")
+
+
+def _write_from(cursor: duckdb.DuckDBPyConnection, texts: Sequence[str | None], statement: str) -> None:
+    """Run a statement that reads texts k and their numbers i from q__incoming."""
     import pyarrow as pa
 
     rows = pa.table({"k": arrow_column(texts), "i": arrow_column(np.arange(len(texts)))})
-    select = f"SELECT CAST(k AS {kind}) AS k, CAST(min(i) AS INTEGER) AS i FROM q__incoming GROUP BY 1"
     guarded(lambda: cursor.register("q__incoming", rows))
     try:
-        guarded(lambda: cursor.execute(f"CREATE OR REPLACE {table} AS {select}"))
+        guarded(lambda: cursor.execute(statement))
     finally:
         cursor.unregister("q__incoming")

@@ -145,6 +145,10 @@ class DuckDBSession:
         """
         return self._listings.table(self._cursor, texts, kind, otherwise=name)
 
+    def codes(self, texts: Sequence[str]) -> str | None:
+        """The name of an ENUM of different public texts, in that order; None if there is no room for one."""
+        return self._listings.codes(self._cursor, texts)
+
     def _run(self, work: Callable[[], T], *, plain: bool = False) -> T:
         """The result of the work, which runs one statement: planned by the ranges of columns if it is plain."""
         return self._ranges.run(work, plain=plain)

@@ -26,6 +26,8 @@ from discreet.query.moments import LARGEST, WIDE, number
 from discreet.query.sql.alike import one_look
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from discreet.engines import Session
     from discreet.query.moments import Moment
     from discreet.query.private import Private
@@ -130,19 +132,25 @@ def shown_keys(plan: Private) -> list[str]:
     return [column if look == column else f"{look} AS {column}" for column, look in looks]
 
 
-def groups_of(session: Session, plan: Private, source: str) -> tuple[str, str]:
+def groups_of(session: Session, plan: Private, source: str, *, coded: Collection[str] = ()) -> tuple[str, str]:
     """A relation r joined with the lists of its public keys, and SQL of a group's number: in order of the lists.
 
-    Values that the type makes equal are one: a row that found two of them would count twice.
+    Values that the type makes equal are one: a row that found two of them would count twice. The `coded` columns are
+    ENUMs of their lists already, and need no join; where one is NULL, so is the number.
     """
     cell = ""
     for place, key in enumerate(plan.block.keys):
         assert key.values is not None
         name = f"q__d{place}"
-        table = session.listed(name, [None if value is None else _text(value) for value in key.values], key.sql_type)
-        equal = "IS NOT DISTINCT FROM" if None in key.values else "="
-        source += f" JOIN {table} AS {name} ON r.{key.column} {equal} {name}.k"
-        cell = f"{name}.i" if place == 0 else f"({cell}) * {len(key.values)} + {name}.i"
+        if key.column in coded:
+            number = f"CAST(enum_code(r.{key.column}) AS INTEGER)"
+        else:
+            texts = [None if value is None else _text(value) for value in key.values]
+            table = session.listed(name, texts, key.sql_type)
+            equal = "IS NOT DISTINCT FROM" if None in key.values else "="
+            source += f" JOIN {table} AS {name} ON r.{key.column} {equal} {name}.k"
+            number = f"{name}.i"
+        cell = number if place == 0 else f"({cell}) * {len(key.values)} + {number}"
     return source, f"({cell})"
 
 

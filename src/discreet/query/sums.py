@@ -12,7 +12,7 @@ import numpy as np
 from discreet.engines import exact_integers
 from discreet.engines.arrow import array_of
 from discreet.query.bounding import Grid, clipped, make_per, make_sizes, norm, spread
-from discreet.query.by_row import RowTotals, are_exact, by_key, by_public_group, row_grid, row_totals
+from discreet.query.by_row import RowTotals, are_exact, by_key, by_public_group, of_groups, row_grid, row_totals
 from discreet.query.choices import FINE, bound_of, bucket, fine_bucket
 
 if TYPE_CHECKING:
@@ -101,12 +101,12 @@ def _exactly(take: Callable[[RowTotals], tuple[T, bool]], plan: Private, grids: 
 def _row_sums(run: Run, grids: dict[int, Grid], summed: RowTotals) -> tuple[dict[str, NDArray[Any]], bool]:
     """Totals over rows of groups that are known, and whether they are exact."""
     if run.plan.public:
-        statement = by_public_group(run.session, run.plan, summed)
+        statement = by_public_group(run.session, run.plan, summed, ranged=run.plan.block.plain)
     else:
         source, place = run.grouped(run.rows.source, run.rows.cell)
         rows = summed.source(source, f"{place} AS g")
         statement = f"SELECT {', '.join(['g', *summed.listed])} FROM {rows} GROUP BY g"
-    found = run.session.numbers(statement, plain=run.plan.block.plain)
+    found = of_groups(run.session.numbers(statement, plain=run.plan.block.plain))
     return found, are_exact(run.plan, grids, found)
 
 
