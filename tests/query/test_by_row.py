@@ -276,8 +276,9 @@ def test_several_public_keys_have_the_totals_of_the_database_also_where_they_are
     values: dict[str, tuple[Any, ...]] = {"name": TEXTS, "flag": flags, "day": ("1970-01-03", "1970-01-02")}
     kinds = {"name": "VARCHAR", "flag": "BOOLEAN", "day": "DATE"}
     keys = tuple(Key(f"k{i}", kinds[name], name, values[name]) for i, name in enumerate(order))
-    shown = ", ".join(f"{name} AS k{i}" for i, name in enumerate(order))
-    asked = Block(f"SELECT {shown}, x AS xx FROM t", keys, BOUNDED[:2], row_level=True, rows_per_unit=1)
+    shown = ", ".join(f't0."{name}" AS k{i}' for i, name in enumerate(order))
+    sql = f'SELECT {shown}, t0."x" AS xx FROM temp.main."t" AS t0'
+    asked = Block(sql, keys, BOUNDED[:2], row_level=True, rows_per_unit=1)
     plan = private_plan(asked, Target(epsilon=1, delta=1e-6), Options())
     grids = {i: row_grid(moment, plan.noise_of_moment(i), rows=1) for i, moment in enumerate(plan.moments)}
     summed = row_totals(plan, grids, rows=1, double=True)

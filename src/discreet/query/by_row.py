@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.query.bounding import Grid, groups_of, shown_keys
+from discreet.query.codes import Coded, coded
 from discreet.query.moments import Moment
 
 if TYPE_CHECKING:
@@ -134,19 +135,18 @@ def _added(value: str) -> str:
     return f"coalesce(sum({value}), 0)"
 
 
-def by_key(plan: Private, summed: RowTotals, *more: str, codes: Mapping[str, str] | None = None) -> str:
+def by_key(plan: Private, summed: RowTotals, *more: str, read: Coded | None = None) -> str:
     """SQL of the totals of all rows with the same keys, and more of them; of all rows where there are no keys.
 
-    `codes` are ENUMs by column: keys that are to be made such values, NULL where they are none of them.
+    Rows and keys are `read` as they are, or as those say.
     """
+    read = Coded(plan.block.rows) if read is None else read
     places = ", ".join(str(place) for place, _ in enumerate(plan.block.keys, start=1))
     grouped = f" GROUP BY {places}" if places else ""
-    rows = f"({plan.block.rows}) r"
+    rows = f"({read.rows}) r"
     source = summed.source(rows) if summed.values else rows
-    keys = shown_keys(plan)
-    for place, key in enumerate(plan.block.keys):
-        if codes and key.column in codes:
-            keys[place] = f"TRY_CAST({key.column} AS {codes[key.column]}) AS {key.column}"
+    shown = zip(plan.block.keys, shown_keys(plan), strict=True)
+    keys = [f"{read.keys[key.column]} AS {key.column}" if key.column in read.keys else sql for key, sql in shown]
     return f"SELECT {', '.join([*keys, *more, *summed.listed])} FROM {source}{grouped}"
 
 
@@ -154,15 +154,15 @@ def by_public_group(session: Session, plan: Private, summed: RowTotals, *, range
     """SQL of the totals of rows with public keys, and the number g of their group; -1 is that of rows without one.
 
     A group may come more than once: its totals are then to be added. `ranged` says that the statement is planned by the
-    ranges of columns. Then several keys that are few are counted in an array, if those that are texts are whole
-    numbers: with a hash table, and joins with the lists of texts after it, the same takes half as long again.
+    ranges of columns: then groups that are few are counted in an array, where their keys are whole numbers or `coded`.
+    With a hash table, and joins with lists of texts after it, the same takes half as long again.
     """
     if not plan.block.keys:
         return by_key(plan, summed, "0 AS g")
-    codes = _codes(session, plan) if ranged and len(plan.block.keys) > 1 else {}
-    source, cell = groups_of(session, plan, f"({by_key(plan, summed, codes=codes)}) r", coded=codes)
+    read = coded(session, plan.block) if ranged else Coded(plan.block.rows)
+    source, cell = groups_of(session, plan, f"({by_key(plan, summed, read=read)}) r", coded=read.keys)
     # a condition that it is not NULL would be asked of every row, not of the totals
-    number = f"coalesce({cell}, -1)" if codes else cell
+    number = f"coalesce({cell}, -1)" if read.keys else cell
     return f"SELECT {', '.join([f'{number} AS g', *summed.totals])} FROM {source}"
 
 
@@ -170,15 +170,3 @@ def of_groups(found: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """The totals by group without those of rows that have none."""
     inside = found["g"] >= 0
     return found if bool(inside.all()) else {name: numbers[inside] for name, numbers in found.items()}
-
-
-def _codes(session: Session, plan: Private) -> dict[str, str]:
-    """The ENUMs of the keys that are texts, by column, where there is one."""
-    codes: dict[str, str] = {}
-    for key in plan.block.keys:
-        texts = [value for value in key.values or () if isinstance(value, str)]
-        if key.sql_type == "VARCHAR" and len(set(texts)) == len(key.values or ()) > 0:
-            name = session.codes(texts)
-            if name is not None:
-                codes[key.column] = name
-    return codes

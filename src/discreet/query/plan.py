@@ -17,13 +17,16 @@ from typing import Any
 
 __all__ = ["Aggregate", "Block", "Key", "Output", "Question"]
 
-_NAME = r'"(?:[^"]|"")*"'
-_COLUMN = rf"t\d+\.{_NAME}"
-_STORED = rf"(?:\w+\.)*{_NAME}"
-_TABLE = rf"(?:{_STORED}|\(SELECT DISTINCT ON \({_NAME}\) \* FROM {_STORED}\)) AS t\d+"
-_SHOWN = rf"{_COLUMN} AS \w+"
-_PRESENT = rf"(?:{_COLUMN} IS NOT NULL|\(NOT \({_COLUMN} IS NULL\)\))"
-_JOINED = rf" JOIN {_TABLE} ON \({_COLUMN} = {_COLUMN}\)"
+# How the parts of rows are written that are made of columns alone.
+MARK = r"t\d+"
+COLUMN_NAME = r'"(?:[^"]|"")*"'
+TABLE_COLUMN = rf"{MARK}\.{COLUMN_NAME}"
+STORED = rf"(?:\w+\.)*{COLUMN_NAME}"
+ONCE = rf"\(SELECT DISTINCT ON \({COLUMN_NAME}\) \* FROM {STORED}\)"
+_TABLE = rf"(?:{STORED}|{ONCE}) AS {MARK}"
+_SHOWN = rf"{TABLE_COLUMN} AS \w+"
+_PRESENT = rf"(?:{TABLE_COLUMN} IS NOT NULL|\(NOT \({TABLE_COLUMN} IS NULL\)\))"
+_JOINED = rf" JOIN {_TABLE} ON \({TABLE_COLUMN} = {TABLE_COLUMN}\)"
 _PLAIN = re.compile(
     rf"SELECT (?:1|{_SHOWN}(?:, {_SHOWN})*) FROM {_TABLE}(?:{_JOINED})*(?: WHERE {_PRESENT}(?: AND {_PRESENT})*)?"
 )
