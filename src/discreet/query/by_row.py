@@ -153,17 +153,22 @@ def by_key(plan: Private, summed: RowTotals, *more: str, read: Coded | None = No
 def by_public_group(session: Session, plan: Private, summed: RowTotals, *, ranged: bool = False) -> str:
     """SQL of the totals of rows with public keys, and the number g of their group; -1 is that of rows without one.
 
-    A group may come more than once: its totals are then to be added. `ranged` says that the statement is planned by the
-    ranges of columns: then groups that are few are counted in an array, where their keys are whole numbers or `coded`.
-    With a hash table, and joins with lists of texts after it, the same takes half as long again.
+    A group may come more than once: its totals are then to be added. `ranged` says that the rows are made of columns
+    alone and the statement is planned by their ranges: then groups that are few are counted in an array, where their
+    keys are whole numbers or `coded`. With a hash table, and joins with lists of texts after it, the same takes half as
+    long again.
     """
     if not plan.block.keys:
         return by_key(plan, summed, "0 AS g")
-    read = coded(session, plan.block) if ranged else Coded(plan.block.rows)
-    source, cell = groups_of(session, plan, f"({by_key(plan, summed, read=read)}) r", coded=read.keys)
-    # a condition that it is not NULL would be asked of every row, not of the totals
+    read = coded(session, plan.block, ranged=ranged)
+    totals, where = by_key(plan, summed, read=read), ""
+    for column, value in read.late.items():
+        totals = f"SELECT * REPLACE ({value} AS {column}) FROM ({totals})"
+        # No total is NULL. A condition on keys alone would be asked of every row, before they are added up.
+        where = f" WHERE r.{column} IS NOT NULL OR r.{next(iter(summed.totals))} IS NULL"
+    source, cell = groups_of(session, plan, f"({totals}) r", coded=read.keys.keys() | read.late.keys())
     number = f"coalesce({cell}, -1)" if read.keys else cell
-    return f"SELECT {', '.join([f'{number} AS g', *summed.totals])} FROM {source}"
+    return f"SELECT {', '.join([f'{number} AS g', *summed.totals])} FROM {source}{where}"
 
 
 def of_groups(found: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
