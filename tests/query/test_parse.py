@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+import sqlglot
+from sqlglot import exp
 
 from discreet.errors import QueryRefused
 from discreet.query.catalog import Catalog, Column, Table
 from discreet.query.parse import parse, render
+from discreet.query.sql.text import Source
 from query import shop
 
 
@@ -306,3 +309,13 @@ def test_a_spread_of_numbers_as_large_as_floats_are_is_planned():
 def test_a_limit_outside_of_the_parentheses_of_a_list_is_kept():
     text = "SELECT COUNT(*) FROM visits WHERE city IN ((SELECT city FROM regions) ORDER BY city LIMIT 2)"
     assert "LIMIT 2)" in parse(text, shop.CATALOG).blocks[0].rows
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a", '"a"', '"A b"', "T1.x", '"T 1"."x"', '"select"', '"order"', "date", "day", "Ab", "ä", "_x", '"1a"', "count"],
+)
+def test_a_column_is_written_as_the_generator_writes_it(name: str) -> None:
+    node = sqlglot.parse_one(f"SELECT {name}", read="duckdb").expressions[0]
+    assert Source("").written(node) == node.sql(dialect="duckdb")
+    assert Source("").written(exp.column("a" * 61)) == "a" * 57 + "..."

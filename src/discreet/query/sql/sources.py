@@ -52,7 +52,7 @@ def table_like(planner: Planner, node: exp.Expr, names: Names) -> Relation:
     if table is None:
         known = [*(one.name for one in planner.catalog.tables.values()), *names]
         raise planner.source.refusal(f"there is no table '{name}'", advice=closest(name, known), at=node)
-    return scan(planner, table).named(alias)
+    return scan(planner, table, alias)
 
 
 def _alias(planner: Planner, node: exp.Expr) -> str:
@@ -66,13 +66,15 @@ def _alias(planner: Planner, node: exp.Expr) -> str:
     return str(alias.name).lower()
 
 
-def scan(planner: Planner, table: Table) -> Relation:
-    """All rows of a table. Rows without a unit are dropped: they are nobody's, so nobody is protected by them."""
+def scan(planner: Planner, table: Table, alias: str) -> Relation:
+    """All rows of a table, under this name.
+
+    Rows without a unit are dropped: they are nobody's, so nobody is protected by them.
+    """
     mark = planner.mark()
     public = table.level == "public"
     fields = tuple(
-        Field(column.name, table.name.lower(), _column(table, column, column_sql(mark, column.name)))
-        for column in table.columns
+        Field(column.name, alias, _column(table, column, column_sql(mark, column.name))) for column in table.columns
     )
     name = public_mark(table.name.lower()) if public else table.relation
     source = f"{name} AS {mark}"

@@ -20,6 +20,8 @@ _PARTS = ("partition_by", "order", "spec")
 
 def spelled_out(source: Source, tree: exp.Query) -> exp.Query:
     """The same question in which no window has a name and no LAG or LEAD a default."""
+    if tree.find(exp.Window) is None:
+        return tree
     unused: list[exp.Window] = []
     for select in list(tree.find_all(exp.Select)):
         windows = [*(select.args.get("windows") or []), *_own_windows(select)]

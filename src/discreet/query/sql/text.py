@@ -95,6 +95,9 @@ class Source:
         """A short form of what stands there."""
         if "written" in node.meta:
             return str(node.meta["written"])
+        name = _column(node)
+        if name is not None:
+            return name if len(name) <= limit else name[: limit - 3] + "..."
         from sqlglot.errors import ErrorLevel
 
         shown = node.sql(
@@ -102,6 +105,18 @@ class Source:
         )
         text = " ".join(shown.split())
         return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _column(node: exp.Expr) -> str | None:
+    """The name of a column that stands alone and without quotes, which need not be generated."""
+    from sqlglot import exp
+    from sqlglot.generators.duckdb import DuckDBGenerator
+
+    if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier) or len(node.parts) > 1:
+        return None
+    name = node.name
+    plain = is_plain(name) and not node.this.quoted and name.lower() not in DuckDBGenerator.RESERVED_KEYWORDS
+    return name if plain else None
 
 
 def closest(name: str, known: Iterable[str]) -> str:
