@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import stat
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -263,6 +264,37 @@ def test_a_budget_that_another_process_changed_counts_at_the_next_charge(tmp_pat
         other.reserve("visits", Cost.pure(0.02), analyst="ada")
         with pytest.raises(BudgetExceeded):
             ledger.reserve("visits", Cost.pure(0.02), analyst="ada")
+        assert ledger.verify()
+
+
+def test_what_is_asked_of_the_budgets_is_asked_of_those_there_are_by_now_and_before_anything_is_charged(
+    tmp_path: Path,
+) -> None:
+    seen: list[list[Budget]] = []
+
+    def at_least_two(applying: Sequence[terms.Terms]) -> None:
+        seen.append([one.budget for one in applying])
+        if any(one.budget.epsilon is not None and one.budget.epsilon < 2 for one in applying):
+            raise InvalidArgument("epsilon", 2, "that is too small")
+
+    with Ledger.open(tmp_path / "ledger.db") as ledger, Ledger.open(tmp_path / "ledger.db") as other:
+        ledger.establish("visits", Budget(epsilon=1.0))
+        for largest in (0.25, 7.0):  # also where it would not fit
+            with pytest.raises(InvalidArgument, match="too small"):
+                ledger.reserve("visits", Cost.pure(largest), agree=at_least_two)
+        assert ledger.remaining("visits") == 1
+        other.amend("visits", Budget(epsilon=3.0), reason="more")
+        ledger.reserve("visits", Cost.pure(0.25), agree=at_least_two)
+        assert seen[-1] == [Budget(epsilon=3.0)]
+        other.limit("visits", Budget(epsilon=1.0), analyst="ada")
+        with pytest.raises(InvalidArgument, match="too small"):
+            ledger.reserve("visits", Cost.pure(0.25), analyst="ada", agree=at_least_two)
+        assert seen[-1] == [Budget(epsilon=3.0), Budget(epsilon=1.0)]
+        ledger.reserve("visits", Cost.pure(0.25), agree=at_least_two)
+        other.amend("visits", Budget(epsilon=1.5), reason="less")
+        with pytest.raises(InvalidArgument, match="too small"):
+            ledger.reserve("visits", Cost.pure(0.25), agree=at_least_two)
+        assert ledger.spent("visits") == 2 * Cost.pure(0.25)
         assert ledger.verify()
 
 

@@ -5,26 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import BudgetExceeded
+from discreet.errors import BudgetExceeded, InvalidArgument
 from discreet.ledger import protection
 from discreet.ledger.chain import digest
 from discreet.ledger.terms import totals_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from discreet.accounting import Cost
-    from discreet.ledger.books import Books
+    from discreet.ledger.books import Account, Books
     from discreet.ledger.entry import Entry
     from discreet.ledger.store import Store
+    from discreet.ledger.terms import Terms
 
 __all__ = ["Charge"]
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What is charged to whom, for what, and about whose privacy: checked, not yet written."""
+    """What is charged to whom, for what, and about whose privacy: checked, not yet written.
+
+    `agree` raises `InvalidArgument` if these budgets are not to be charged so, whether it fits into them or not.
+    """
 
     dataset: str
     cost: Cost
@@ -33,13 +37,15 @@ class Charge:
     fingerprint: str | None
     protects: Mapping[str, str]
     price: Mapping[str, float] | None
+    agree: Callable[[Sequence[Terms]], None] | None = None
 
     def made(self, store: Store, books: Books, now: Callable[[], datetime]) -> Entry:
         """The entry of the charge, on the disk; raises and writes nothing if it does not fit into every budget."""
         accounts = books.last_seen(self.dataset, self.analyst)
-        if not accounts:
+        if not accounts or not self._agreed(accounts):  # others may have changed them since
             with store.reading() as connection:
                 accounts = books.known_accounts(connection, self.dataset, self.analyst, at=now())
+            self._check(accounts)
         for account in accounts:  # the slow part, remembered and before anybody has to wait
             account.balance.amounts(self.cost)
         with store.writing() as connection:
@@ -47,7 +53,9 @@ class Charge:
             if self.protects:
                 protection.agree(self.dataset, books.protected(connection, self.dataset), self.protects)
             after, refused = [], []
-            for account in books.known_accounts(connection, self.dataset, self.analyst, at=tip.at):
+            accounts = books.known_accounts(connection, self.dataset, self.analyst, at=tip.at)
+            self._check(accounts)
+            for account in accounts:
                 try:
                     balance = account.charged(self.cost, at=tip.at)
                 except BudgetExceeded as error:
@@ -73,3 +81,14 @@ class Charge:
             books.set_totals(connection, after, entry.id)
         books.committed(entry)
         return entry
+
+    def _check(self, accounts: Sequence[Account]) -> None:
+        if self.agree is not None:
+            self.agree(tuple(account.terms for account in accounts))
+
+    def _agreed(self, accounts: Sequence[Account]) -> bool:
+        try:
+            self._check(accounts)
+        except InvalidArgument:
+            return False
+        return True

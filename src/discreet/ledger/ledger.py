@@ -31,7 +31,7 @@ from discreet.ledger.standing import Standing, least_remaining, standing
 from discreet.ledger.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import timedelta
 
     from sqlalchemy.engine import Connection
@@ -260,12 +260,14 @@ class Ledger:
         fingerprint: str | None = None,
         protects: Mapping[str, str] | None = None,
         price: Mapping[str, float] | None = None,
+        agree: Callable[[Sequence[Terms]], None] | None = None,
     ) -> Entry:
         """Charges a cost to every budget that applies, durably, or raises `BudgetExceeded` and charges nothing.
 
         Call it before the data is touched. The cost stays spent, whatever happens afterwards. `protects` says whose
         privacy the cost is about, and has to be what the ledger says; without it, that is taken for granted. `price`
         is what was asked for, as `{"epsilon": 0.5, "delta": 1e-8}`: it is kept and shown, and only the cost counts.
+        `agree` is shown the budgets that would be charged; an `InvalidArgument` that it raises is passed on.
         """
         dataset, analyst = checked_name("dataset", dataset), checked_name("analyst", analyst)
         what = checked_text("what", what)
@@ -274,7 +276,9 @@ class Ledger:
         if not isinstance(cost, Cost):
             raise InvalidArgument("cost", cost, "pass a Cost, such as Cost.laplace(noise_multiplier=2.0)")
         paid = None if price is None else checked_price(price)
-        charge = Charge(dataset, cost, analyst=analyst, what=what, fingerprint=fingerprint, protects=about, price=paid)
+        charge = Charge(
+            dataset, cost, analyst=analyst, what=what, fingerprint=fingerprint, protects=about, price=paid, agree=agree
+        )
         return charge.made(self._store, self._books, now)
 
     def complete(

@@ -407,14 +407,15 @@ class Curator:
 
     def _asked(self, asked: Asked, text: str, fingerprint: str, payer: Payer) -> Answer:
         """The answer to a question that has to be paid."""
-        self._check_delta(asked, payer)
+        if surveys_of(asked.plans):  # what is wrong with the question is said before anything is paid for it
+            self._check_delta(asked, payer)
         self._make_ready()
         known = self._knowing(payer).before(asked, text)
         asked = known.asked
         assert asked.price is not None
         public = self._public_tables(asked.question)
         try:
-            entry = payer.reserve(asked.cost, text, fingerprint, price=asked.price.stated)
+            entry = payer.reserve(asked.cost, text, fingerprint, price=asked.price.stated, delta=asked.price.delta)
         except BudgetExceeded as error:
             raise asked.refusal(error, payer.denied, beside=known.paid) from None
 

@@ -15,13 +15,24 @@ from discreet.query.policy import USUAL_SHARE
 from discreet.query.target import DELTA_SHARE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import timedelta
 
     from discreet.accounting import Budget
     from discreet.ledger import Ledger
+    from discreet.ledger.terms import Terms
     from discreet.query.policy import Policy
 
-__all__ = ["check_delta", "default_delta", "has_own", "refusal_of", "remaining", "set_limit", "set_share"]
+__all__ = [
+    "check_delta",
+    "default_delta",
+    "has_own",
+    "refusal_of",
+    "refuse_delta",
+    "remaining",
+    "set_limit",
+    "set_share",
+]
 
 
 _OF_EVERYBODY = "the policy has it for everybody"
@@ -120,7 +131,12 @@ def check_delta(ledger: Ledger, policy: Policy, analyst: str, delta: float) -> N
     Where no step needs it, or Gaussian noise does, a budget would admit such a question. Budgets in rho or mu have no
     delta to compare with.
     """
-    terms, missing = ledger.terms(policy.name, analyst=analyst), _missing(ledger, policy, analyst)
+    refuse_delta(policy, analyst, delta, ledger.terms(policy.name, analyst=analyst))
+
+
+def refuse_delta(policy: Policy, analyst: str, delta: float, terms: Sequence[Terms]) -> None:
+    """The same by the budgets that apply to the analyst, as they are known already."""
+    missing = None if any(one.holder == "analyst" for one in terms) else policy.limit(analyst)
     budgets = {one.label: one.budget for one in terms}
     budgets |= {} if missing is None else {label(policy.name, "analyst", analyst): missing}
     for whose, budget in budgets.items():

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import BudgetExceeded, LedgerCorrupt, LedgerError
 from discreet.ledger.names import BOUNDS
-from discreet.query.limits import has_own, refusal_of, remaining
+from discreet.query.limits import has_own, refusal_of, refuse_delta, remaining
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,9 +30,18 @@ class Payer:
     analyst: str
 
     def reserve(
-        self, cost: Cost, what: str, fingerprint: str | None = None, *, price: Mapping[str, float] | None = None
+        self,
+        cost: Cost,
+        what: str,
+        fingerprint: str | None = None,
+        *,
+        price: Mapping[str, float] | None = None,
+        delta: float = 0.0,
     ) -> Entry:
-        """The charge, on the disk; refused if the data is about other units than these by now."""
+        """The charge, on the disk; refused if the data is about other units than these by now.
+
+        So it is if a budget has a smaller delta than the one that was asked for.
+        """
         return self.ledger.reserve(
             self.policy.name,
             cost,
@@ -40,6 +50,7 @@ class Payer:
             fingerprint=fingerprint,
             protects=self.policy.protects,
             price=price,
+            agree=partial(refuse_delta, self.policy, self.analyst, delta) if delta > 0 else None,
         )
 
     def complete(self, entry: Entry, answer: bytes | None = None, *, told: dict[str, list[Any]] | None = None) -> None:
