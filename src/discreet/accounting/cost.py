@@ -175,6 +175,8 @@ class Cost(Drawable):
 
     def _merged(self, other: Cost) -> Cost:
         """Both lists of parts are in their canonical order and valid already: one pass joins them."""
+        if not self.parts or not other.parts:
+            return self if self.parts else other
         joined = merged((self.parts, self._names), (other.parts, other._names))
         if joined is None:
             return Cost(self.parts + other.parts, self.adjacency)
@@ -387,6 +389,10 @@ class Cost(Drawable):
 
     def to_json(self) -> str:
         """`to_dict` as JSON text."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> str:
         return storing.to_json(self.to_dict())
 
     @classmethod

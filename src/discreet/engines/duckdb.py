@@ -83,6 +83,7 @@ class DuckDBEngine(Holder):
             self._finalizer()
             raise InvalidArgument("memory_limit", memory_limit, "write a size such as '4GB' or '512MB'") from None
         self._root.execute("SET GLOBAL TimeZone = 'UTC'")
+        self._root.execute("SET GLOBAL parquet_metadata_cache = true")  # files that change are refused by whoever asks
         self._lock = threading.RLock()
         self._sealed = False
         self._names: set[str] = set()
