@@ -152,6 +152,40 @@ def test_public_keys_and_numbers_that_are_alike_take_no_room() -> None:
     assert selected > public + 4 * 365
 
 
+def test_whole_numbers_are_written_in_32_bits_and_read_as_they_were() -> None:
+    with opened(columns={"city": {"keys": [str(k) for k in range(500)]}}) as curator:
+        asked = curator._desk.take(QUESTIONS[0], epsilon=1.0, delta=None, cost=None, call={})
+        with curator._data.engine.session() as session:
+            (measured,) = (measure(session, plan) for plan in asked.plans)
+    sizes = []
+    for last in (7.0, 2.0**31 - 1, -(2.0**31), 2.0**31, 0.5, -0.0, math.nan, math.inf, 5e-324):
+        values = np.arange(500.0) - 250
+        values[-1] = last
+        moments = tuple(replace(noisy, values=values, lost=np.zeros(500)) for noisy in measured.moments)
+        block = replace(measured, moments=moments)
+        stored = kept.to_bytes([block])
+        (read,) = kept.from_bytes(stored, [block.plan]) or ()
+        for one, other in zip(block.moments, read.moments, strict=True):
+            assert one.values.tobytes() == other.values.tobytes()
+        sizes.append(len(stored))
+    narrow, wide = sizes[:3], sizes[3:]
+    assert max(narrow) - min(narrow) < 100
+    assert min(wide) - max(narrow) > 4 * 500 * len(measured.moments) - 100
+
+
+def test_an_answer_that_the_last_release_has_written_is_read() -> None:
+    def as_before(facts: dict[str, Any]) -> None:
+        assert not facts.pop("whole")
+        facts.update(version=5)
+
+    question = "SELECT AVG(spend) AS mean FROM visits"
+    with opened() as curator, pytest.MonkeyPatch.context() as patch:
+        store_instead(curator, patch, lambda stored: with_facts(stored, as_before))
+        first, again = (curator.sql(question, epsilon=1.0) for _ in range(2))
+        assert again.repeated
+        assert again.to_arrow().equals(first.to_arrow())
+
+
 def test_where_the_public_keys_are_others_an_answer_is_not_read() -> None:
     with opened(columns={"city": {"keys": list(CITIES)}}) as curator:
         asked = curator._desk.take(QUESTIONS[0], epsilon=1.0, delta=None, cost=None, call={})

@@ -52,6 +52,9 @@ SLACK = 1 + 2.0**-40
 _FINENESS = 26
 _LARGEST_SCALE = 29
 
+_MOST_WRITTEN = 64
+_written: dict[int, tuple[tuple[Any, ...], tuple[str | None, ...]]] = {}  # by identity: 1, True and 1.0 are equal
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -145,8 +148,7 @@ def groups_of(session: Session, plan: Private, source: str, *, coded: Collection
         if key.column in coded:
             number = f"CAST(enum_code(r.{key.column}) AS INTEGER)"
         else:
-            texts = [None if value is None else _text(value) for value in key.values]
-            table = session.listed(name, texts, key.sql_type)
+            table = session.listed(name, _texts(key.values), key.sql_type)
             equal = "IS NOT DISTINCT FROM" if None in key.values else "="
             source += f" JOIN {table} AS {name} ON r.{key.column} {equal} {name}.k"
             number = f"{name}.i"
@@ -274,6 +276,16 @@ def _shrunk_with(one: Moment, other: Moment) -> bool:
 
 def _ratio(bound: float, size: str) -> str:
     return f"CASE WHEN {size} > {number(bound)} THEN {number(bound)} / {size} ELSE {number(1.0)} END"
+
+
+def _texts(values: tuple[Any, ...]) -> tuple[str | None, ...]:
+    """Public values as texts, written once for the lists that are asked about again."""
+    known = _written.get(id(values))
+    if known is None or known[0] is not values:
+        if len(_written) >= _MOST_WRITTEN:
+            _written.clear()
+        known = _written[id(values)] = values, tuple(None if value is None else _text(value) for value in values)
+    return known[1]
 
 
 def _text(value: Any) -> str:

@@ -3,10 +3,11 @@
 What is kept was released: noisy numbers, the keys that are shown, and the bounds that were used. Each block of an
 answer is written as
 
-    length of the facts (8 bytes) | facts (JSON) | columns of numbers (8 bytes each) | keys (an Arrow stream)
+    length of the facts (8 bytes) | facts (JSON) | columns of numbers (4 or 8 bytes each) | keys (an Arrow stream)
 
-Numbers that are the same in all groups are among the facts, and keys that are public are not written: the plan has
-them, and the facts say by a digest whether it is the same plan. Whoever asks waits until an answer is kept.
+Whole numbers of 32 bits are written as such. Numbers that are the same in all groups are among the facts, and keys that
+are public are not written: the plan has them, and the facts say by a digest whether it is the same plan. Whoever asks
+waits until an answer is kept.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 
 __all__ = ["from_bytes", "to_bytes", "told_by"]
 
-_VERSION = 5
+_VERSION, _READ = 6, (5, 6)
 _LENGTH = struct.Struct("<Q")
-_NUMBER = np.dtype("<f8")
+_NUMBER, _WHOLE = np.dtype("<f8"), np.dtype("<i4")
 _PARTS = ("place", "left", "right", "s_left", "s_right", "blur", "floor", "ceiling", "doubt")
 
 
@@ -81,7 +82,7 @@ def _written(measured: Measured) -> list[bytes]:
     """The parts of one block."""
     columns = _columns(measured)
     even = {name: float(column[0]) for name, column in columns.items() if _is_even(column)}
-    varied = {name: column for name, column in columns.items() if name not in even}
+    varied = {name: _narrowed(column) for name, column in columns.items() if name not in even}
     keys = b"" if measured.plan.public else _stream(measured.keys)
     facts = {
         "version": _VERSION,
@@ -89,6 +90,7 @@ def _written(measured: Measured) -> list[bytes]:
         "groups": measured.groups,
         "even": even,
         "varied": list(varied),
+        "whole": [name for name, column in varied.items() if column.dtype == _WHOLE],
         "keys": len(keys),
         "moments": [_facts(noisy) for noisy in measured.moments],
         "distincts": [_facts(noisy) for noisy in measured.distincts],
@@ -118,6 +120,14 @@ def _is_even(column: Numbers) -> bool:
     """Whether all numbers are the same, bit by bit: NaN may be among them, and -0.0 is not 0.0."""
     bits = column.view(np.int64)
     return bool(bits.size) and bool(np.all(bits == bits[0]))
+
+
+def _narrowed(column: Numbers) -> NDArray[Any]:
+    """The same numbers in 32 bits, if they are whole and fit; bit by bit, so that -0.0 does not."""
+    with np.errstate(invalid="ignore"):
+        whole = column.astype(_WHOLE)
+    same = whole.astype(_NUMBER).view(np.int64) == np.ascontiguousarray(column).view(np.int64)
+    return whole if bool(same.all()) else column
 
 
 def _stream(keys: dict[str, Any]) -> bytes:
@@ -154,14 +164,16 @@ def _read(kept: memoryview, plan: Private) -> tuple[Measured, memoryview]:
     """One block, and what follows it."""
     facts, rest = _cut(kept[_LENGTH.size :], *_LENGTH.unpack_from(kept))
     facts = json.loads(bytes(facts))
-    if facts["version"] != _VERSION or facts["plan"] != _digest(plan):
+    if facts["version"] not in _READ or facts["plan"] != _digest(plan):
         raise ValueError("another version or plan")
     plan = with_centres(plan, {str(name): float(centre) for name, centre in facts.get("centres", {}).items()})
     groups = facts["groups"]
     columns = {name: np.full(groups, value) for name, value in facts["even"].items()}
+    whole = facts.get("whole", ())
     for name in facts["varied"]:
-        column, rest = _cut(rest, groups * _NUMBER.itemsize)
-        columns[name] = np.frombuffer(column, dtype=_NUMBER).astype(np.float64)
+        kind = _WHOLE if name in whole else _NUMBER
+        column, rest = _cut(rest, groups * kind.itemsize)
+        columns[name] = np.frombuffer(column, dtype=kind).astype(np.float64)
     stream, rest = _cut(rest, facts["keys"])
     keys = group_columns(plan.block.keys) if plan.public else _shown(stream, plan)
     if any(len(values) != groups for values in keys.values()):
