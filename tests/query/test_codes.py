@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import DuckDBEngine
@@ -127,3 +129,35 @@ def test_only_lists_of_different_texts_are_coded(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(engine._listings, "_room", 0)
         block = Block(sql, (Key("k0", "VARCHAR", columns[0], ("c",)),), (), row_level=True, rows_per_unit=1)
         assert coded(session, block, ranged=True).rows == sql
+
+
+@pytest.mark.parametrize("rows", [0, 3, 3000])
+def test_distinct_values_are_the_same_by_ranges_of_a_file_and_without(tmp_path: Path, rows: int) -> None:
+    stream = np.random.default_rng(rows)
+    strange = stream.choice([0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1e300, -7.5], rows)
+    columns = {
+        "day": pa.array(stream.integers(-3, 9, rows), pa.int32()).cast(pa.date32()),
+        "x": pa.array(strange, mask=stream.random(rows) < 0.1),
+        "n": pa.array(stream.integers(-(2**62), 2**62, rows), mask=stream.random(rows) < 0.1),
+        "what": visits(rows)["what"],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    key = Key("k0", "DATE", "day", ("1970-01-03", "1970-01-02", "1970-02-01"))
+    with DuckDBEngine() as engine:
+        relation = engine.register("t", tmp_path / "t.parquet")
+        with engine.session() as session:
+            for column in ("x", "n", "what", "day"):
+                block = Block(
+                    f'SELECT t0."day" AS k0, t0."{column}" AS x0 FROM {relation} AS t0',
+                    (key,),
+                    (Aggregate("count_distinct", "a0", "n", "x0"),),
+                    row_level=True,
+                    rows_per_unit=1,
+                )
+                plan = private_plan(block, Target(epsilon=1, delta=1e-6), Options())
+                statement = by_public_group(session, plan, RowTotals({"n": "count(DISTINCT r.x0)"}))
+                assert block.plain
+                found = [session.numbers(statement, plain=plain) for plain in (False, True)]
+                pairs = [sorted(zip(one["g"].tolist(), one["n"].tolist(), strict=True)) for one in found]
+                assert pairs[0] == pairs[1]
+                assert len(pairs[0]) == (2 if rows == 3000 else len(pairs[0]))

@@ -39,7 +39,8 @@ def measure_distinct(run: Run, i: int) -> NoisySum:
     plan, session, times = run.plan, run.session, 1.0
     if plan.block.row_level:
         bound = float(plan.block.rows_per_unit or 1)
-        found = session.numbers(_distinct_of_rows(run, f"r.{plan.distincts[i].argument}"))
+        statement = _distinct_of_rows(run, f"r.{plan.distincts[i].argument}")
+        found = session.numbers(statement, plain=plan.block.plain)
     else:
         most = _most_kept(run, i)
         _number_pairs(run, i)
