@@ -105,9 +105,7 @@ def test_what_is_no_number_of_64_bits_is_not_taken_for_one(engine: DuckDBEngine,
         session.numbers(sql)
 
 
-def test_rows_are_picked_as_they_come_and_keep_their_order(
-    engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_picked_as_they_come_and_put_in_order(engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.engines.session._GROUPS", 2048)
     asked: list[int] = []
 
@@ -116,17 +114,46 @@ def test_rows_are_picked_as_they_come_and_keep_their_order(
         return np.array([value % 3 == 0 for value in batch.column("i").to_pylist()])
 
     with engine.session() as session:
-        found = session.filtered("SELECT i, 'v' || i AS v FROM range(10000) t(i) ORDER BY i DESC", every_third)
+        found = session.filtered("SELECT i, 'v' || i AS v FROM range(10000) t(i)", every_third, order=["i"])
         assert sum(asked) == 10_000
         assert len(asked) > 3
-        assert found["i"].to_pylist() == list(range(9999, -1, -3))
-        assert found["v"].to_pylist() == [f"v{i}" for i in range(9999, -1, -3)]
-        nothing = session.filtered("SELECT 1 AS i, DATE '2020-01-01' AS d WHERE false", every_third)
+        assert found["i"].to_pylist() == list(range(0, 10_000, 3))
+        assert found["v"].to_pylist() == [f"v{i}" for i in range(0, 10_000, 3)]
+        nothing = session.filtered("SELECT 1 AS i, DATE '2020-01-01' AS d WHERE false", every_third, order=["d", "i"])
         assert nothing.num_rows == 0
         assert nothing.schema.types == [pa.int32(), pa.date32()]
         with pytest.raises(EngineError) as caught:
-            session.filtered("SELECT CAST('secret' || i AS INTEGER) AS i FROM range(9) t(i)", every_third)
+            session.filtered("SELECT CAST('secret' || i AS INTEGER) AS i FROM range(9) t(i)", every_third, order=["i"])
         assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        "CAST('nan' AS DOUBLE), NULL, -0.5, CAST('inf' AS DOUBLE), CAST('-inf' AS DOUBLE), 3",
+        "'b', NULL, 'a', 'B', '', 'é', 'z', 'a\0', '10', '9'",
+        "DATE '2024-01-01', NULL, DATE '0001-01-01', DATE '9999-12-31'",
+        "TRUE, NULL, FALSE",
+        "1.25::DECIMAL(9, 2), NULL, -7.5::DECIMAL(9, 2)",
+        "TIMESTAMP '2024-01-01 12:00:00', NULL, TIMESTAMP '1970-01-01 00:00:00'",
+        "TIME '12:00:00', NULL, TIME '00:00:01'",
+        "170141183460469231731687303715884105727::HUGEINT, NULL, 1::HUGEINT, -1::HUGEINT",
+        "UUID '00000000-0000-0000-0000-0000000000ff', NULL, UUID 'ff000000-0000-0000-0000-000000000000'",
+        "INTERVAL 3 DAY, NULL, INTERVAL 1 MONTH, INTERVAL 5 HOUR",
+        "[2, 1], NULL, [1], [1, 3]",
+    ],
+)
+def test_picked_rows_have_the_order_that_the_engine_gives_them(engine: DuckDBEngine, values: str) -> None:
+    sql = f"SELECT x, y FROM (SELECT unnest([{values}]) AS x), (VALUES (2), (1)) t(y)"
+
+    def every(batch: pa.RecordBatch) -> np.ndarray:
+        return np.ones(batch.num_rows, dtype=bool)
+
+    with engine.session() as session:
+        found = session.filtered(sql, every, order=["x", "y"])
+        expected = session.table(f"SELECT * FROM ({sql}) ORDER BY x, y")
+    assert str(found.to_pylist()) == str(expected.to_pylist())
+    assert found.schema == expected.schema
 
 
 def test_public_values_are_listed_once_for_all_sessions(engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["array_of", "arrow_column", "exact_integers", "gathered", "taken"]
+__all__ = ["array_of", "arrow_column", "exact_integers", "gathered", "in_order", "taken"]
 
 _WIDE = Context(prec=100)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -123,6 +123,21 @@ def arrow_column(values: Iterable[Any]) -> pa.Array:
     if kind is dt.datetime:
         return _moments(listed, valid)
     raise InvalidArgument("values", kind.__name__, "a column is made of truth values, numbers, texts, dates or moments")
+
+
+def in_order(table: pa.Table, columns: Sequence[str]) -> pa.Table | None:
+    """The rows in the order of these columns, as the engine has them: NULL last, NaN before it, texts by their bytes.
+
+    None where Arrow has no order for a type.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        places = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in columns])
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        return None
+    return table.take(places)
 
 
 def gathered(values: Sequence[Any], places: np.ndarray[Any, Any]) -> pa.Array:

@@ -20,6 +20,7 @@ from discreet.engines.frames import frame_of, unreadable
 from discreet.engines.inherited import Holder
 from discreet.engines.listings import Listings
 from discreet.engines.names import closest, distinct_names, literal, literals, plain_type, quoted
+from discreet.engines.packed import Packed
 from discreet.engines.parquet import parquet_rows
 from discreet.engines.paths import files_of, in_files
 from discreet.engines.ranges import PASS, Ranges
@@ -57,10 +58,10 @@ _ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 class DuckDBEngine(Holder):
     """An in-memory DuckDB that reads the registered sources and nothing else.
 
-    Register sources first; the first session seals the engine: from then on it can open no other file, load nothing and
-    change none of its settings. CSV files are read then, and kept (see `Copies`). Every thread takes a session of its
-    own. What does not fit into `memory_limit` ("4GB", say) goes to a folder that only this user can read and that is
-    removed at the end (see `Spill`).
+    Register sources first; the first session seals the engine: from then on it can open no other file, load nothing
+    and change none of its settings. CSV files are read then, and kept (see `Copies`), Parquet files later (see
+    `Packed`). Every thread takes a session of its own. What does not fit into `memory_limit` ("4GB", say) goes to a
+    folder that only this user can read and that is removed at the end (see `Spill`).
     """
 
     def __init__(self, *, memory_limit: str | None = None, threads: int | None = None) -> None:
@@ -93,6 +94,7 @@ class DuckDBEngine(Holder):
         self._databases = Databases(self._run)
         self._listings = Listings()
         self._copies = Copies(self._run)
+        self._packed = Packed(self._run)
         self._settings = self._root.cursor()
         self._ranges = Ranges(self._by_range)
 
@@ -143,6 +145,8 @@ class DuckDBEngine(Holder):
                 self._run(f"CREATE VIEW main.{view} AS SELECT {projection} FROM {rows}")
                 if files.kind == "csv":
                     self._copies.add(view, files.paths)
+                elif files.kind == "parquet":
+                    self._packed.add(view, files.paths)
                 relation = f"main.{view}"
             else:
                 raise unreadable(source)
@@ -186,6 +190,14 @@ class DuckDBEngine(Holder):
             if not self._is_set("lock_configuration"):
                 self._run("SET lock_configuration = true")
             self._sealed = True
+
+    def make_ready(self) -> None:
+        """What can be done before a question: the first one seals the engine, the next one packs files (`Packed`)."""
+        with self._lock:
+            again = self._sealed
+            self.seal()
+            if again:
+                self._packed.make()
 
     def session(self) -> DuckDBSession:
         """A new session with its own temporary tables; the first one seals the engine."""

@@ -42,9 +42,17 @@ class Session(Protocol):
         """How often each of the integers from 0 to `size` - 1 occurs in the one column of a SELECT."""
 
     def filtered(
-        self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]], *, plain: bool = False
+        self,
+        sql: str,
+        keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]],
+        *,
+        order: Sequence[str],
+        plain: bool = False,
     ) -> pa.Table:
-        """The rows of a SELECT that `keep` picks, in their order, as an Arrow table; it is asked as they come."""
+        """The rows of a SELECT that `keep` picks, in the order of these columns, as an Arrow table.
+
+        It is asked as they come.
+        """
 
     def insert(self, name: str, rows: pa.Table, select: str = ...) -> None:
         """Make a temporary table of this name from Arrow rows, in place of an earlier one.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.engines.arrow import array_of, taken
+from discreet.engines.arrow import array_of, in_order, taken
 from discreet.engines.failures import guarded
 from discreet.engines.names import quoted
 from discreet.errors import InvalidArgument
@@ -106,14 +106,24 @@ class DuckDBSession:
         return counts
 
     def filtered(
-        self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]], *, plain: bool = False
+        self,
+        sql: str,
+        keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]],
+        *,
+        order: Sequence[str],
+        plain: bool = False,
     ) -> pa.Table:
-        """The rows of a SELECT that `keep` picks, in their order, as an Arrow table.
+        """The rows of a SELECT that `keep` picks, in the order of these columns of it, as an Arrow table.
 
         It is asked about rows as they come, with an array of truth values in return, so that the others need not fit
-        into memory.
+        into memory, nor be put in order.
         """
-        return self._run(lambda: self._filtered(sql, keep), plain=plain)
+        kept = self._run(lambda: self._filtered(sql, keep), plain=plain)
+        ordered = guarded(lambda: in_order(kept, order))
+        if ordered is not None:
+            return ordered
+        self.insert("q__unordered", kept)
+        return self.table(f"SELECT * FROM q__unordered ORDER BY {', '.join(map(quoted, order))}")
 
     def _filtered(self, sql: str, keep: Callable[[pa.RecordBatch], np.ndarray[Any, Any]]) -> pa.Table:
         import pyarrow as pa

@@ -435,7 +435,7 @@ class Curator:
     def _make_ready(self) -> None:
         """What can be done before anything is paid: rows that are kept are read, and files are looked at."""
         try:
-            self._data.engine.seal()
+            self._data.engine.make_ready()
         except (EngineError, KeyboardInterrupt) as error:
             if not is_interrupt(error):
                 raise

@@ -116,7 +116,6 @@ def _shown_sums(run: Run, rows: int, grids: dict[int, Grid], summed: RowTotals) 
     They come in order of their keys, not that of the engine. If they have to be taken again, which groups are shown is
     drawn anew: whether that is so depends on all groups alike, and not on what was drawn.
     """
-    keys = ", ".join(key.column for key in run.plan.block.keys)
     exact = True
 
     def shown(groups: pa.RecordBatch) -> NDArray[np.bool_]:
@@ -124,9 +123,9 @@ def _shown_sums(run: Run, rows: int, grids: dict[int, Grid], summed: RowTotals) 
         exact = exact and are_exact(run.plan, grids, {name: array_of(groups.column(name)) for name in summed.totals})
         return run.shown(exact_integers(groups.column("w")), rows)
 
-    statement = f"SELECT * FROM ({by_key(run.plan, summed, 'count(*) AS w')}) ORDER BY {keys}"
-    kept = run.session.filtered(statement, shown, plain=run.plan.block.plain)
-    return kept, exact
+    statement = by_key(run.plan, summed, "count(*) AS w")
+    order = [key.column for key in run.plan.block.keys]
+    return run.session.filtered(statement, shown, order=order, plain=run.plan.block.plain), exact
 
 
 def _row_grids(run: Run, rows: int) -> dict[int, Grid]:

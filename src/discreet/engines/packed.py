@@ -1,0 +1,105 @@
+"""`Packed`: Parquet files that are asked about more than once are kept in memory, in the engine's own compressed form.
+
+A question reads a few columns of all rows, which takes the engine less time from there than from a file: it need not
+unpack pages first, and texts that occur often are numbers. One question alone would not make up for reading all
+columns. So it is for the second one, and for tables of which all that is read fits into little memory while it is being
+packed; what is kept is a fraction of that.
+
+The rows are the same, since files that have changed are refused by whoever asks (see `query.versions`), and nothing
+else depends on where they are. Whatever goes wrong, the files are read as before.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from discreet.engines.names import literals, quoted
+from discreet.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Packed"]
+
+_MOST = 1 << 28
+"""Bytes of all rows together, before they are packed; larger tables are read from their files every time."""
+
+_SOME = 2048  # rows that are looked at to see how long texts are
+_SPACE = "q__packed"
+_NARROW = {
+    **dict.fromkeys(("BOOLEAN", "TINYINT", "UTINYINT"), 1),
+    **dict.fromkeys(("SMALLINT", "USMALLINT"), 2),
+    **dict.fromkeys(("INTEGER", "UINTEGER", "FLOAT", "DATE"), 4),
+    **dict.fromkeys(("BIGINT", "UBIGINT", "DOUBLE"), 8),
+}
+_WIDE = ("TIME", "DECIMAL", "HUGEINT", "UHUGEINT", "UUID", "INTERVAL", "ENUM")  # how their names begin
+_WIDEST = 16.0  # bytes of one of these; and of a text, beside its letters
+_LENGTHS = {"VARCHAR": "strlen", "BLOB": "octet_length"}
+
+
+class Packed:
+    """The views of an engine that are to be packed; `run` runs a statement of the engine's own."""
+
+    def __init__(self, run: Callable[[str], list[tuple[Any, ...]]]) -> None:
+        self._run = run
+        self._waiting: dict[str, list[str]] = {}
+
+    def add(self, view: str, paths: Sequence[str]) -> None:
+        """Keep the rows behind this quoted name, which reads these files, when `make` is called."""
+        self._waiting[view] = list(paths)
+
+    def make(self) -> None:
+        """Pack as many tables as there is room for, the smallest first; the others are not looked at again."""
+        sizes = {view: self._size(view, paths) for view, paths in self._waiting.items()}
+        room, made = float(_MOST), dict[str, str]()
+        for place, view in enumerate(sorted(sizes, key=sizes.__getitem__)):
+            room -= sizes[view]
+            copy = f"{_SPACE}.main.t{place}"
+            if room < 0 or not self._tried(
+                f"ATTACH IF NOT EXISTS ':memory:' AS {_SPACE} (COMPRESS)",
+                f"CREATE OR REPLACE TABLE {copy} AS SELECT * FROM main.{view}",
+            ):
+                break
+            made[view] = copy
+        if made and not self._tried(f"CHECKPOINT {_SPACE}"):  # it packs them; as they are written they are slow
+            self._tried(*(f"DROP TABLE {copy}" for copy in made.values()))
+            made = {}
+        for view, copy in made.items():
+            self._run(f"CREATE OR REPLACE VIEW main.{view} AS SELECT * FROM {copy}")
+        self._waiting = {}  # last: who was interrupted begins again, and reads what was packed from there
+
+    def _size(self, view: str, paths: Sequence[str]) -> float:
+        """About how many bytes all rows have; infinite if there is no telling."""
+        try:
+            columns = [(quoted(row[0]), row[1]) for row in self._run(f"DESCRIBE SELECT * FROM main.{view}")]
+            width = sum(_width(kind) for _, kind in columns)
+            lengths = [f"avg({_LENGTHS[kind]}({name}))" for name, kind in columns if kind in _LENGTHS]
+            if lengths:
+                some = f"(SELECT * FROM main.{view} LIMIT {_SOME})"
+                width += sum(found or 0.0 for found in self._run(f"SELECT {', '.join(lengths)} FROM {some}")[0])
+            rows = self._run(f"SELECT sum(num_rows) FROM parquet_file_metadata({literals(paths)})")[0][0]
+        except EngineError as error:
+            if error.kind == "interrupt":
+                raise
+            return math.inf
+        return width * float(rows or 0)
+
+    def _tried(self, *statements: str) -> bool:
+        """Whether these statements, one after the other, could be run."""
+        try:
+            for statement in statements:
+                self._run(statement)
+        except EngineError as error:
+            if error.kind == "interrupt":
+                raise
+            return False
+        return True
+
+
+def _width(kind: str) -> float:
+    """How many bytes a value of a type takes; infinite if that is not known."""
+    if kind in _NARROW:
+        return _NARROW[kind]
+    flat = "[" not in kind and (kind in _LENGTHS or kind.startswith(_WIDE))
+    return _WIDEST if flat else math.inf
