@@ -192,12 +192,10 @@ class DuckDBEngine(Holder):
             self._sealed = True
 
     def make_ready(self) -> None:
-        """What can be done before a question: the first one seals the engine, the next one packs files (`Packed`)."""
+        """What can be done before a question: the first one seals the engine, a later one packs files (`Packed`)."""
         with self._lock:
-            again = self._sealed
             self.seal()
-            if again:
-                self._packed.make()
+            self._packed.asked()
 
     def session(self) -> DuckDBSession:
         """A new session with its own temporary tables; the first one seals the engine."""

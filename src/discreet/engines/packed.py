@@ -1,9 +1,9 @@
-"""`Packed`: Parquet files that are asked about more than once are kept in memory, in the engine's own compressed form.
+"""`Packed`: Parquet files that are asked about again and again are kept in memory, in the engine's own compressed form.
 
 A question reads a few columns of all rows, which takes the engine less time from there than from a file: it need not
-unpack pages first, and texts that occur often are numbers. One question alone would not make up for reading all
-columns. So it is for the second one, and for tables of which all that is read fits into little memory while it is being
-packed; what is kept is a fraction of that.
+unpack pages first, and texts that occur often are numbers. A question or two would not make up for reading all columns
+and packing them. So it is done when the third one comes, for tables of which all rows fit into little memory while they
+are being packed; what is kept is a fraction of that.
 
 The rows are the same, since files that have changed are refused by whoever asks (see `query.versions`), and nothing
 else depends on where they are. Whatever goes wrong, the files are read as before.
@@ -25,6 +25,7 @@ __all__ = ["Packed"]
 _MOST = 1 << 28
 """Bytes of all rows together, before they are packed; larger tables are read from their files every time."""
 
+_WHEN = 3  # the question before which it is done
 _SOME = 2048  # rows that are looked at to see how long texts are
 _SPACE = "q__packed"
 _NARROW = {
@@ -44,12 +45,19 @@ class Packed:
     def __init__(self, run: Callable[[str], list[tuple[Any, ...]]]) -> None:
         self._run = run
         self._waiting: dict[str, list[str]] = {}
+        self._questions = 0
 
     def add(self, view: str, paths: Sequence[str]) -> None:
-        """Keep the rows behind this quoted name, which reads these files, when `make` is called."""
+        """Keep the rows behind this quoted name, which reads these files, once it is time."""
         self._waiting[view] = list(paths)
 
-    def make(self) -> None:
+    def asked(self) -> None:
+        """There is one question more; if it is time, tables are packed before it."""
+        self._questions += 1
+        if self._questions >= _WHEN and self._waiting:
+            self._make()
+
+    def _make(self) -> None:
         """Pack as many tables as there is room for, the smallest first; the others are not looked at again."""
         sizes = {view: self._size(view, paths) for view, paths in self._waiting.items()}
         room, made = float(_MOST), dict[str, str]()
