@@ -50,7 +50,7 @@ __all__ = [
 
 _STEPS, _CLOSE, _HALVED, _HALF = 40, 1e-13, 45, 0.5
 _ROOT = math.sqrt(2 * math.pi)
-_OF_SPREAD, _OF_FREE_SPREAD = 0.5, 1.5
+_OF_SPREAD, _OF_FREE_SPREAD = 2 / 3, 1.5
 """Which part of what may be cut off of a sum of squares a variance may have lost: its number of rows loses, too."""
 
 _AT_WORST = 1.1
@@ -263,9 +263,9 @@ def variance_interval(
     T, as for a ratio, and its upper end is higher by the mean of d^2. What the noisy mean changes in the quantile is
     left out: it is small where d is small beside the mean, or the mean beside the spread.
 
-    People with the largest squares weigh less, in all three sums. What that takes from V is allowed for by half of the
-    allowance of the squares, as in `NoisySum.interval`; by more where values have no bounds and may be `free` to lie
-    anywhere: of lognormal values of spread 1 a few rows make much of V.
+    People with the largest squares weigh less, in all three sums. What that takes from V is allowed for by two thirds
+    of the allowance of the squares, as in `NoisySum.interval`; by more where values have no bounds and may be `free`
+    to lie anywhere: of lognormal values of spread 1 a few rows make much of V.
     """
     n, lost = number.values, (_OF_FREE_SPREAD if free else _OF_SPREAD) * np.maximum(squares.lost, 0.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
