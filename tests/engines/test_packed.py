@@ -141,8 +141,82 @@ def test_who_was_interrupted_packs_with_the_next_question(
         asked_often(engine)
     assert str(engine.table(ASKED.format(relation)).to_pylist()) == before
     engine.make_ready()
-    assert is_packed(engine)
+    assert is_packed(engine)  # or, where it was just about to be read, left as it is
     assert str(engine.table(ASKED.format(relation)).to_pylist()) == before
+
+
+@pytest.mark.parametrize("swaps", [1, 2])
+def test_who_was_interrupted_never_reads_the_rows_of_another_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swaps: int
+) -> None:
+    engine = DuckDBEngine()
+    relations = {}
+    for name, value in (("people", 7), ("sample", -1)):
+        pq.write_table(pa.table({"x": [value] * 100, "s": [name] * 100}), tmp_path / f"{name}.parquet")
+        relations[name] = engine.register(name, tmp_path / f"{name}.parquet")
+    sizes = iter([1.0, 2.0, 2.0, 1.0, 2.0, 1.0])  # the other one is the smaller by the next look
+    monkeypatch.setattr(engine._packed, "_size", lambda *_: next(sizes))
+    run, seen = engine._run, list[str]()
+
+    def stopped(sql: str) -> list:
+        found = run(sql)
+        seen.extend([sql] if sql.startswith("CREATE OR REPLACE VIEW") else [])
+        if len(seen) == swaps:
+            seen.append("stopped")
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(engine._packed, "_run", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        asked_often(engine)
+    for _ in range(2):
+        engine.make_ready()
+        for name, relation in relations.items():
+            assert engine.table(f"SELECT DISTINCT s FROM {relation}")["s"].to_pylist() == [name]
+
+
+def test_what_a_view_reads_is_not_dropped_where_packing_fails_after_an_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, relation, _ = opened(tmp_path)
+    before = str(engine.table(ASKED.format(relation)).to_pylist())
+    run = engine._run
+
+    def failing(sql: str) -> list:
+        if sql.startswith("CHECKPOINT"):
+            raise EngineError("memory", "there is no more")
+        return run(sql)
+
+    def stopped(sql: str) -> list:
+        found = run(sql)
+        if sql.startswith("CREATE OR REPLACE VIEW"):
+            monkeypatch.setattr(engine._packed, "_run", failing)
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(engine._packed, "_run", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        asked_often(engine)
+    engine.make_ready()
+    assert str(engine.table(ASKED.format(relation)).to_pylist()) == before
+
+
+def test_no_more_is_packed_than_a_part_of_the_memory_limit_has_room_for(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": range(1_000_000)}), path)
+    for limit, kept in (("50MB", False), ("200MB", True)):
+        engine = DuckDBEngine(memory_limit=limit)
+        engine.register("t", path)
+        asked_often(engine)
+        assert is_packed(engine) == kept
+
+
+def test_long_texts_after_short_ones_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "_MOST", 8_000_000)
+    texts = ["a"] * 10_000 + [f"{i}" + "b" * 2000 for i in range(10_000)]
+    engine, _, _ = opened(tmp_path, pa.table({"k": texts}))
+    asked_often(engine)
+    assert not is_packed(engine)
 
 
 def test_sessions_that_read_the_file_go_on_while_others_pack_it(tmp_path: Path) -> None:

@@ -27,10 +27,13 @@ TOWNS = pa.table(
         "id": pa.array([1, 2, 3, 4, 5, 6, None, 8, 8]),
         COUNTRY: ["IT", "it", "", "FR", None, "Ö", "IT", "IT ", "IT "],
         "part": ["n", "s", "n", "s", "n", "s", "n", None, None],
+        "q__code k0": ["a"] * 9,
     }
 )
 NAME = COUNTRY.replace('"', '""')
 VISITS = 'temp.main."visits"'
+ODD = 'x" * FROM "y'
+ODDLY = f'(SELECT DISTINCT ON ("id") * FROM temp.main."{ODD.replace(chr(34), 2 * chr(34))}")'
 ONCE = '(SELECT DISTINCT ON ("id") * FROM temp.main."towns")'
 PRESENT = f't0."{NAME}" IS NOT NULL'
 TWICE = f'{ONCE} AS t0 ON (t2."town" = t0."id") JOIN {ONCE} AS t1 ON (t0."id" = t1."id")'
@@ -70,6 +73,11 @@ ROWS = {
         ("what", COUNTRY),
         2,
     ),
+    "a table with a name like SQL": (
+        f'SELECT t0."{NAME}" AS k0 FROM {VISITS} AS t1 JOIN {ODDLY} AS t0 ON (t1."town" = t0."id")',
+        (COUNTRY,),
+        1,
+    ),
     "one key of one table": (f'SELECT t0."what" AS k0 FROM {VISITS} AS t0', ("what",), 0),
     "one key that is computed": ("SELECT upper(what) AS k0 FROM temp.main.visits", ("what",), 0),
 }
@@ -92,6 +100,7 @@ def test_groups_have_the_rows_that_have_their_texts(case: str, rows: int) -> Non
     with DuckDBEngine() as engine:
         engine.register("visits", visits(rows))
         engine.register("towns", TOWNS)
+        engine.register(ODD, TOWNS)
         with engine.session() as session:
             read = session.table(sql).to_pylist()
             for ranged in (False, True) if block.plain else (False,):

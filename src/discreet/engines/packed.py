@@ -25,6 +25,7 @@ __all__ = ["Packed"]
 _MOST = 1 << 28
 """Bytes of all rows together, before they are packed; larger tables are read from their files every time."""
 
+_OF_MEMORY = 1 / 8  # the part of `memory_limit` that rows may have while they are being packed
 _WHEN = 3  # the question before which it is done
 _SOME = 2048  # rows that are looked at to see how long texts are
 _SPACE = "q__packed"
@@ -40,16 +41,22 @@ _LENGTHS = {"VARCHAR": "strlen", "BLOB": "octet_length"}
 
 
 class Packed:
-    """The views of an engine that are to be packed; `run` runs a statement of the engine's own."""
+    """The views of an engine that are to be packed; `run` runs a statement of the engine's own.
+
+    Every view has a copy of its own name, and waits until just before it reads that: a copy is only made or dropped
+    while no view reads it. So whoever is interrupted, by Ctrl-C between any two steps, leaves views that read their own
+    rows, and the next question goes on with those that still wait.
+    """
 
     def __init__(self, run: Callable[[str], list[tuple[Any, ...]]]) -> None:
         self._run = run
-        self._waiting: dict[str, list[str]] = {}
-        self._questions = 0
+        self._waiting: dict[str, tuple[str, list[str]]] = {}
+        self._added = self._questions = 0
 
     def add(self, view: str, paths: Sequence[str]) -> None:
         """Keep the rows behind this quoted name, which reads these files, once it is time."""
-        self._waiting[view] = list(paths)
+        self._waiting[view] = f"{_SPACE}.main.t{self._added}", list(paths)
+        self._added += 1
 
     def asked(self) -> None:
         """There is one question more; if it is time, tables are packed before it."""
@@ -59,23 +66,33 @@ class Packed:
 
     def _make(self) -> None:
         """Pack as many tables as there is room for, the smallest first; the others are not looked at again."""
-        sizes = {view: self._size(view, paths) for view, paths in self._waiting.items()}
-        room, made = float(_MOST), dict[str, str]()
-        for place, view in enumerate(sorted(sizes, key=sizes.__getitem__)):
+        sizes = {view: self._size(view, paths) for view, (_, paths) in self._waiting.items()}
+        room, made = self._room(), list[str]()
+        for view in sorted(sizes, key=sizes.__getitem__):
             room -= sizes[view]
-            copy = f"{_SPACE}.main.t{place}"
             if room < 0 or not self._tried(
                 f"ATTACH IF NOT EXISTS ':memory:' AS {_SPACE} (COMPRESS)",
-                f"CREATE OR REPLACE TABLE {copy} AS SELECT * FROM main.{view}",
+                f"CREATE OR REPLACE TABLE {self._waiting[view][0]} AS SELECT * FROM main.{view}",
             ):
                 break
-            made[view] = copy
+            made.append(view)
         if made and not self._tried(f"CHECKPOINT {_SPACE}"):  # it packs them; as they are written they are slow
-            self._tried(*(f"DROP TABLE {copy}" for copy in made.values()))
-            made = {}
-        for view, copy in made.items():
-            self._run(f"CREATE OR REPLACE VIEW main.{view} AS SELECT * FROM {copy}")
-        self._waiting = {}  # last: who was interrupted begins again, and reads what was packed from there
+            self._tried(*(f"DROP TABLE {self._waiting[view][0]}" for view in made))
+            made = []
+        for view in made:
+            copy, _ = self._waiting.pop(view)
+            self._tried(f"CREATE OR REPLACE VIEW main.{view} AS SELECT * FROM {copy}")
+        self._waiting = {}
+
+    def _room(self) -> float:
+        """How many bytes of rows are packed: a part of the memory that the engine may have."""
+        try:
+            found = self._run("SELECT parse_formatted_bytes(current_setting('memory_limit'))")
+        except EngineError as error:
+            if error.kind == "interrupt":
+                raise
+            return 0.0
+        return min(float(_MOST), _OF_MEMORY * float(found[0][0]))
 
     def _size(self, view: str, paths: Sequence[str]) -> float:
         """About how many bytes all rows have; infinite if there is no telling."""
@@ -87,11 +104,12 @@ class Packed:
                 some = f"(SELECT * FROM main.{view} LIMIT {_SOME})"
                 width += sum(found or 0.0 for found in self._run(f"SELECT {', '.join(lengths)} FROM {some}")[0])
             rows = self._run(f"SELECT sum(num_rows) FROM parquet_file_metadata({literals(paths)})")[0][0]
+            stored = self._run(f"SELECT sum(total_uncompressed_size) FROM parquet_metadata({literals(paths)})")[0][0]
         except EngineError as error:
             if error.kind == "interrupt":
                 raise
             return math.inf
-        return width * float(rows or 0)
+        return max(width * float(rows or 0), float(stored or 0))  # the first rows may have shorter texts than others
 
     def _tried(self, *statements: str) -> bool:
         """Whether these statements, one after the other, could be run."""

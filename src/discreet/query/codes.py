@@ -12,6 +12,7 @@ A text is compared byte by byte, as by `=`; what is not in the list is NULL, and
 from __future__ import annotations
 
 import re
+import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["Coded", "coded"]
 
 _SHOWN = re.compile(rf"(?:SELECT |, )(?P<value>(?P<mark>{MARK})\.(?P<name>{COLUMN_NAME})) AS (?P<column>\w+)")
+_ONCE = ONCE.replace(r"\*", r"(?P<star>\*)")
 _READ = re.compile(
-    rf" (?:FROM|JOIN) (?:{STORED}|(?P<once>{ONCE})) AS (?P<mark>{MARK})(?: ON \({TABLE_COLUMN} = {TABLE_COLUMN}\))?"
+    rf" (?:FROM|JOIN) (?:{STORED}|(?P<once>{_ONCE})) AS (?P<mark>{MARK})(?: ON \({TABLE_COLUMN} = {TABLE_COLUMN}\))?"
 )
+_CODE = f"q__code {secrets.token_hex(8)}"
+"""What a column of codes is called beside those of a table, of which none has this name."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,9 @@ def coded(session: Session, block: Block, *, ranged: bool) -> Coded:
         found = shown.get(key.column)
         once = None if found is None else joined.get(found["mark"])
         if found is not None and once is not None:
-            name = f'"q__code {key.column}"'
+            name = f'"{_CODE} {key.column}"'
             edits.append((*found.span("value"), f"{found['mark']}.{name}"))
-            star = once.start("once") + once["once"].rindex("* FROM ") + 1
+            star = once.end("star")
             edits.append((star, star, f", TRY_CAST({found['name']} AS {kind}) AS {name}"))
             keys[key.column] = key.column
         else:
